@@ -1,0 +1,102 @@
+// Package predicate answers: does a row match, and what is asked of which column?
+//
+// A bound predicate is a Tree of AND and OR over signed leaves. There is no NOT node: binding pushes every negation into
+// the leaves (the normal form), where Leaf.Negated and Leaf.Dialect say which rows pass. A row then either passes or it does
+// not; three-valued logic lives inside a leaf. Columns are named by field id. Texts are parsed by the edge packages
+// sqltext and icebergjson. The package knows nothing of files, indexes or plans.
+package predicate
+
+import "github.com/skomerdb/skomer/internal/column"
+
+// Op is what a leaf asks of a value.
+type Op uint8
+
+// The leaf operators. Comparisons hold one value, In any number (sorted, distinct, maybe none: then nothing matches).
+const (
+	IsNull       Op = iota // two-valued: its negation is IS NOT NULL
+	IsNaN                  // a null is neither NaN nor not NaN in SQL
+	Equal                  //
+	Less                   //
+	LessEqual              //
+	Greater                //
+	GreaterEqual           //
+	In                     // equal to any of Values
+	StartsWith             // String: Values[0] is the prefix
+	Like                   // String: Pattern
+	Contains               // List: some element equals Values[0] (SQL's v = ANY(list))
+)
+
+// Dialect says which rows a leaf passes when the plain answer is not a simple yes.
+type Dialect uint8
+
+const (
+	// SQL is three-valued: a leaf and its negation both fail on null. Floats follow IEEE 754 with -0.0 = 0.0: a comparison
+	// with NaN is false, its negation true.
+	SQL Dialect = iota
+	// Iceberg is expression JSON: a negated leaf passes null rows too, and every float comparison passes NaN rows,
+	// negated or not, since engines differ there and a residual follows.
+	Iceberg
+)
+
+// Column is the column of a leaf: the path from a top-level field to the primitive field whose values are compared. For
+// Contains the path ends at the list's element.
+type Column struct{ Path column.Path }
+
+// ID is the field id of the compared values.
+func (c Column) ID() int { return c.Path.Leaf().ID }
+
+// Type is the type of the compared values.
+func (c Column) Type() column.Type { return c.Path.Leaf().Type }
+
+// Name is the dotted name, for people.
+func (c Column) Name() string { return c.Path.Name() }
+
+// Read is the path whose vector the evaluator wants: the column itself, or the list around a repeated element. Nulls of
+// optional structs above it are merged into the vector.
+func (c Column) Read() column.Path {
+	for i, f := range c.Path {
+		if f.Type.Kind == column.List || f.Type.Kind == column.Map {
+			return c.Path[:i+1]
+		}
+	}
+	return c.Path
+}
+
+// Leaf is a signed test of one column.
+type Leaf struct {
+	Column  Column
+	Op      Op
+	Values  []column.Value // of the column's type exactly; see Op
+	Pattern *Pattern       // Like
+	Negated bool
+	Dialect Dialect
+}
+
+// Kind tells the nodes of a Tree apart.
+type Kind uint8
+
+// The nodes. True and False appear only as the whole tree.
+const (
+	True Kind = iota
+	False
+	And
+	Or
+	Test // a leaf
+)
+
+// Tree is a predicate in normal form: And and Or have two or more kids and alternate, Test has a Leaf.
+type Tree struct {
+	Kind Kind
+	Kids []*Tree
+	Leaf *Leaf
+}
+
+// Leaves calls visit for every leaf, left to right.
+func (t *Tree) Leaves(visit func(*Leaf)) {
+	if t.Kind == Test {
+		visit(t.Leaf)
+	}
+	for _, k := range t.Kids {
+		k.Leaves(visit)
+	}
+}
