@@ -1,0 +1,150 @@
+// Package skomer is the public Go API: open an Iceberg table that somebody else owns, mount an overlay of derived indexes
+// beside it, and answer selective filters by reading a small part of the data.
+//
+//	client, err := skomer.New(skomer.Config{OverlayRoot: "/var/lib/skomer"})
+//	table, err := client.Open(ctx, "/lake/web/events")
+//	err = table.Mount(ctx)
+//	_, err = table.AddIndex(ctx, "bloom(user_id)")
+//	_, err = table.Sync(ctx, skomer.SyncOptions{})
+//	rows, err := table.Query(ctx, skomer.Query{Where: "user_id = 42", Select: []string{"url"}})
+//
+// Indexes are disposable: without them every answer is the same, only the cost changes. The package wires the rooms below
+// internal/ together and holds no logic of its own.
+package skomer
+
+import (
+	"time"
+
+	"github.com/skomerdb/skomer/internal/column"
+)
+
+// Vector, Batch and the schema types are what query results are made of: Arrow's memory layout, see package
+// internal/column.
+type (
+	Vector = column.Vector
+	Batch  = column.Batch
+	Type   = column.Type
+	Field  = column.Field
+	Value  = column.Value
+)
+
+// Mapping replaces the prefix From of every path that a table's metadata states by To, for tables that were copied or are
+// reached by another name. The longest matching From wins.
+type Mapping struct{ From, To string }
+
+// Config says where things are. The zero value works for local tables.
+type Config struct {
+	// Catalogs holds PyIceberg's keys by catalog name; DefaultCatalog is used for names of the form namespace.table.
+	Catalogs       map[string]map[string]string
+	DefaultCatalog string
+	// OverlayRoot holds one folder per table UUID. Empty: the user's data directory.
+	OverlayRoot string
+	// CacheBytes bounds the memory for index and metadata bytes; 0: 256 MiB.
+	CacheBytes int64
+	// Memory bounds what a query or build holds beside the caches; 0: 1 GiB.
+	Memory int64
+	// Workers is the number of goroutines that decode; 0: one a core.
+	Workers int
+	// MinPlannedScanBytes and MinPlannedFiles: a query whose files left after pruning hold fewer bytes and are no more than
+	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
+	MinPlannedScanBytes int64
+	MinPlannedFiles     int
+}
+
+// TableOptions says how to reach one table.
+type TableOptions struct {
+	Map     []Mapping
+	Overlay string // URI of the overlay; empty: <OverlayRoot>/<table uuid>
+}
+
+// Query is one filter query.
+type Query struct {
+	// Where is a predicate in SQL text, or Filter one in Iceberg expression JSON; both empty: every row.
+	Where  string
+	Filter []byte
+	// Select is the dotted names of the columns to return, in this order; empty: all top-level columns. _file and _pos are
+	// the data file's path and the row's position in it.
+	Select []string
+	// Limit is the first N rows by (file path, position); negative: no limit.
+	Limit int64
+	// At is a snapshot id, an RFC 3339 time, a branch or a tag; empty: the current snapshot.
+	At string
+	// NoIndex switches index evidence off; NoPrune every kind of skipping.
+	NoIndex, NoPrune bool
+	// Strict checks the entity tag of every file left after Iceberg's own pruning before index evidence counts.
+	Strict bool
+}
+
+// Stats is what an answer cost.
+type Stats struct {
+	FilesTotal     int              `json:"files_total"`
+	FilesOpened    int              `json:"files_opened"`
+	RowGroups      int              `json:"row_groups"`
+	Pages          int              `json:"pages"`
+	Requests       int64            `json:"requests"`
+	Bytes          int64            `json:"bytes"`
+	Waves          int64            `json:"waves"`
+	IndexesUsed    []string         `json:"indexes_used"`
+	IndexesMissing []string         `json:"indexes_missing"` // indexes that would help and do not cover every file
+	Rejected       map[string]int64 `json:"rejected"`        // artifacts not believed, by reason
+	Rows           int64            `json:"rows"`
+	SnapshotID     int64            `json:"snapshot_id"`
+	OverlayVersion uint64           `json:"overlay_version"`
+	Seconds        float64          `json:"seconds"`
+}
+
+// Index is a declared index.
+type Index struct {
+	ID      string   `json:"id"`
+	Expr    string   `json:"expr"` // as typed again: kind(columns) key=value
+	Kind    string   `json:"kind"`
+	Columns []string `json:"columns"`
+	// Covered is the live rows of the current snapshot that the index covers, of Total.
+	Covered   int64 `json:"rows_covered"`
+	Total     int64 `json:"rows_total"`
+	Artifacts int   `json:"artifacts"`
+	Bytes     int64 `json:"bytes"`
+}
+
+// Status is the state of an overlay against its table.
+type Status struct {
+	Table          string           `json:"table"`
+	TableUUID      string           `json:"table_uuid"`
+	Overlay        string           `json:"overlay"`
+	Mounted        bool             `json:"mounted"`
+	OverlayVersion uint64           `json:"overlay_version"`
+	SnapshotID     int64            `json:"snapshot_id"`        // of the table now
+	SyncedSnapshot int64            `json:"synced_snapshot_id"` // of the last sync
+	LastSync       time.Time        `json:"last_sync"`
+	Files          int              `json:"files"`
+	Rows           int64            `json:"rows"`
+	Indexes        []Index          `json:"indexes"`
+	Rejected       map[string]int64 `json:"rejected"`
+	Warnings       []string         `json:"warnings"`
+}
+
+// SyncOptions bounds a sync.
+type SyncOptions struct {
+	// Progress is called from one goroutine after every published unit and at least once.
+	Progress func(SyncProgress)
+}
+
+// SyncProgress tells how far a sync is.
+type SyncProgress struct {
+	FilesDone, FilesTotal int
+	RowsDone, RowsTotal   int64
+	Elapsed, Left         time.Duration // Left is an estimate; negative: not known yet
+}
+
+// SyncReport is what a sync did.
+type SyncReport struct {
+	SnapshotID     int64             `json:"snapshot_id"`
+	OverlayVersion uint64            `json:"overlay_version"`
+	FilesIndexed   int               `json:"files_indexed"`
+	Artifacts      int               `json:"artifacts"`
+	Bundles        int               `json:"bundles"`
+	BytesRead      int64             `json:"bytes_read"`
+	BytesWritten   int64             `json:"bytes_written"`
+	Skipped        map[string]string `json:"skipped"` // data file → why it cannot be indexed
+	Seconds        float64           `json:"seconds"`
+}
