@@ -68,7 +68,7 @@ func readAirports(text []byte) (map[string]airport, error) {
 
 func writeFlights(folder string, parquetFile []byte, airports map[string]airport) error {
 	reader := parquet.NewGenericReader[source](bytes.NewReader(parquetFile))
-	defer reader.Close()
+	defer func() { _ = reader.Close() }() // it reads memory
 	var (
 		buf  = make([]source, fileRows)
 		rows = make([]flight, 0, fileRows)

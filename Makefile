@@ -1,0 +1,34 @@
+# `make demo` and `make test` are all that a newcomer needs. Every target sets up what it needs, below .cache and bin.
+
+GO      ?= go
+BIN     := bin/skomer
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+GOFILES := $(shell find . -name '*.go' -not -path './.cache/*' -not -path './examples/*') go.mod go.sum
+
+.PHONY: demo test build lint fuzz bench interop clean
+
+demo: build ## real flights as an Iceberg table, indexed, queried both ways
+	$(BIN) demo
+
+test: ## every test but the long ones; at most ten minutes on two cores once built
+	$(GO) test -timeout 10m ./...
+
+build: $(BIN) ## bin/skomer
+
+$(BIN): $(GOFILES)
+	$(GO) build -trimpath -ldflags '-s -w -X github.com/skomerdb/skomer/internal/cli.Version=$(VERSION)' -o $@ ./cmd/skomer
+
+lint: ## the pinned linter, built once into .cache/bin
+	scripts/lint
+
+fuzz: ## every fuzz target; FUZZ_SECONDS for all of them together
+	scripts/fuzz
+
+bench: ## the table of measurements; ROW=n runs one row
+	$(GO) run ./bench $(if $(ROW),-row $(ROW))
+
+interop: ## the tests that ask other readers (DuckDB, PyIceberg), in a pinned Python environment
+	scripts/interop
+
+clean:
+	rm -rf bin .cache
