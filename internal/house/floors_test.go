@@ -68,10 +68,11 @@ var rooms = map[string]room{
 
 // beside holds what stands outside the house: tests, programs that make fixtures, measurements. Nothing in the house imports them.
 var beside = map[string]string{
-	"internal/house":    "tests only",
-	"internal/realdata": "finds real files for tests",
-	"scripts":           "programs that make fixtures and run checks",
-	"bench":             "measurements",
+	"internal/house":     "tests only",
+	"internal/realdata":  "finds real files for tests",
+	"internal/tabletest": "makes random tables for tests",
+	"scripts":            "programs that make fixtures and run checks",
+	"bench":              "measurements",
 }
 
 // libraries may be imported only by the named rooms, so that one room knows the library's traps and can replace it.
