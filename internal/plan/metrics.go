@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+// metrics is what manifests count and bound of one column.
+type metrics struct {
+	t        column.Type
+	repeats  bool
+	optional bool // a struct around the column can be null, and with it the column
+	records  []int64
+	values   []int64 // nil: unknown for all files, as for nulls, nans, lower, upper
+	nulls    []int64
+	nans     []int64
+	lower    [][]byte
+	upper    [][]byte
+}
+
+func newMetrics(f *facts.Files, c predicate.Column) metrics {
+	m := metrics{t: c.Type(), repeats: c.Path.Repeated()}
+	for _, above := range c.Path[:len(c.Path)-1] {
+		m.optional = m.optional || !above.Required
+	}
+	n := f.Len()
+	m.records = full(f.Records, n)
+	cf := f.Columns[c.ID()]
+	if cf == nil {
+		return m
+	}
+	m.values, m.nulls, m.nans = full(cf.Values, n), full(cf.Nulls, n), full(cf.NaNs, n)
+	m.lower, m.upper = full(cf.Lower, n), full(cf.Upper, n)
+	return m
+}
+
+// full is s if it speaks of all n files, else nil.
+func full[T any](s []T, n int) []T {
+	if len(s) != n {
+		return nil
+	}
+	return s
+}
+
+func at(counts []int64, i int) int64 {
+	if counts == nil {
+		return facts.Unknown
+	}
+	return counts[i]
+}
+
+// count narrows the classes that can be present in file i.
+//
+// The counts of a column that is not repeated agree with the file's record count, or they are not understood: some writers
+// leave out rows whose struct is null (apache/iceberg#18069), and some leave out nulls. Only a column without an optional
+// struct around it may do without the value count. List elements are counted one by one and say nothing about rows.
+func (m *metrics) count(i int, r *rows) {
+	if m.repeats || m.nulls == nil && m.nans == nil {
+		return
+	}
+	records, values, nulls, nans := at(m.records, i), at(m.values, i), at(m.nulls, i), at(m.nans, i)
+	whole := records > 0 && values == records
+	if !whole && (values != facts.Unknown || m.optional) {
+		return
+	}
+	if nulls == 0 {
+		r.null = false
+	}
+	if nans == 0 {
+		r.nan = false
+	}
+	if whole && nulls >= 0 {
+		switch {
+		case nulls == records:
+			r.nan, r.rest = false, false
+		case nans > 0 && nulls+nans == records:
+			r.rest = false
+		}
+	}
+}
+
+// bounds is the interval of the ordinary values in file i; open at both ends if nothing is known.
+func (m *metrics) bounds(i int) interval {
+	var lower, upper []byte
+	if m.lower != nil {
+		lower = m.lower[i]
+	}
+	if m.upper != nil {
+		upper = m.upper[i]
+	}
+	if lower == nil && upper == nil {
+		return interval{}
+	}
+	return decodeBounds(m.t, lower, upper)
+}

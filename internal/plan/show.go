@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/column"
+)
+
+// shown is the most bytes of a value that a reason repeats.
+const shown = 40
+
+// show is a value for people, long ones cut.
+func show(v column.Value) string {
+	switch v.Kind {
+	case column.Bool:
+		return strconv.FormatBool(v.Lo != 0)
+	case column.Float:
+		return strconv.FormatFloat(v.Float64(), 'g', -1, 32)
+	case column.Double:
+		return strconv.FormatFloat(v.Float64(), 'g', -1, 64)
+	case column.Decimal:
+		return showDecimal(v)
+	case column.Date:
+		return time.Unix(v.Int64()*secondsPerDay, 0).UTC().Format("2006-01-02")
+	case column.Time:
+		return time.UnixMicro(v.Int64()).UTC().Format("15:04:05.999999")
+	case column.Timestamp, column.TimestampTZ:
+		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.999999")
+	case column.TimestampNS, column.TimestampNZ:
+		return time.Unix(0, v.Int64()).UTC().Format("2006-01-02T15:04:05.999999999")
+	case column.String:
+		return strconv.Quote(strings.ToValidUTF8(cut(v.S, "…"), ""))
+	case column.UUID, column.Fixed, column.Binary:
+		return "X'" + hex.EncodeToString([]byte(cut(v.S, ""))) + "'"
+	default:
+		return strconv.FormatInt(v.Int64(), 10)
+	}
+}
+
+// cut is the head of a long text or byte string.
+func cut(s, mark string) string {
+	if len(s) <= shown {
+		return s
+	}
+	return s[:shown] + mark
+}
+
+func showDecimal(v column.Value) string {
+	x := new(big.Int).Lsh(big.NewInt(v.Hi), 64)
+	x.Add(x, new(big.Int).SetUint64(v.Lo))
+	digits := new(big.Int).Abs(x).String()
+	if n := int(v.Scale); n > 0 {
+		digits = strings.Repeat("0", max(0, n+1-len(digits))) + digits
+		digits = digits[:len(digits)-n] + "." + digits[len(digits)-n:]
+	}
+	if x.Sign() < 0 {
+		return "-" + digits
+	}
+	return digits
+}
+
+// show is a partition value as Iceberg paths write it: 2024, 2024-01, 2024-01-31, 2024-01-31-23.
+func (t transform) show(p column.Value) string {
+	if p.Kind != column.Int {
+		return show(p)
+	}
+	n := p.Int64()
+	switch t.kind {
+	case year:
+		return strconv.FormatInt(1970+n, 10)
+	case month:
+		return time.Date(1970, time.January+time.Month(n), 1, 0, 0, 0, 0, time.UTC).Format("2006-01")
+	case day:
+		return time.Unix(n*secondsPerDay, 0).UTC().Format("2006-01-02")
+	case hour:
+		return time.Unix(n*secondsPerHour, 0).UTC().Format("2006-01-02-15")
+	case bucket:
+		return fmt.Sprintf("bucket %d of %d", n, t.param)
+	default:
+		return show(p)
+	}
+}
