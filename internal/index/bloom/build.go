@@ -1,0 +1,213 @@
+package bloom
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+	sbbf "github.com/parquet-go/parquet-go/bloom"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+)
+
+// NewBuilder starts filters for every row group. It holds the distinct hashes of one row group, or its filter once the hashes
+// outgrow half the budget or the largest filter.
+func (Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
+	e, err := index.OneColumn(name, spec.Columns)
+	if err != nil {
+		return nil, err
+	}
+	fpp, err := rate(spec.Params)
+	if err != nil {
+		return nil, err
+	}
+	groups, _, err := spec.Granules()
+	if err != nil {
+		return nil, err
+	}
+	if len(groups) > maxRowGroups {
+		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
+	}
+	load := keysPerBlock(fpp)
+	return &builder{
+		enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
+		maxHashes: int(min(float64(budget.Bytes()/32), load*maxBlocks)),
+	}, nil
+}
+
+type builder struct {
+	enc       index.Encoding
+	keys      *index.Keys
+	count     index.RowCount
+	load      float64 // keys a block at the wanted rate
+	maxHashes int     // distinct hashes to hold before the filter is sized by rows instead
+	starts    []uint32
+	groups    []built
+
+	seen   hashSet
+	filter sbbf.SplitBlockFilter // set once seen outgrew maxHashes
+	nan    bool
+	key    []byte
+}
+
+// built is a finished row group: its filter is kept until Finish, since only then a body may be written.
+type built struct {
+	rows     uint32
+	state    uint8
+	distinct int
+	fill     uint16
+	filter   sbbf.SplitBlockFilter
+}
+
+func (b *builder) Add(cols []*column.Vector) error {
+	v := cols[0]
+	at := b.count.Got
+	if err := b.count.Add(v.Len); err != nil {
+		return err
+	}
+	if err := b.keys.Load(v); err != nil {
+		return err
+	}
+	for i := 0; i < v.Len; {
+		end := b.starts[len(b.groups)+1]
+		n := int(min(uint32(v.Len-i), end-at))
+		b.take(i, i+n)
+		i, at = i+n, at+uint32(n)
+		if at == end {
+			b.closeGroup()
+		}
+	}
+	return nil
+}
+
+func (b *builder) take(i, j int) {
+	k := b.keys
+	for ; i < j; i++ {
+		switch {
+		case k.Null(i):
+			continue
+		case !b.enc.Narrow():
+			b.insert(xxhash.Sum64(k.Wide(i)))
+		case k.NaN(i):
+			b.nan = true
+		default:
+			b.key = b.enc.AppendNarrow(b.key[:0], k.Narrow[i])
+			b.insert(xxhash.Sum64(b.key))
+		}
+	}
+}
+
+func (b *builder) insert(hash uint64) {
+	if b.filter != nil {
+		b.filter.Insert(hash)
+		return
+	}
+	if b.seen.add(hash); b.seen.len() > b.maxHashes {
+		b.filter = b.filterFor(b.starts[len(b.groups)+1] - b.starts[len(b.groups)])
+	}
+}
+
+// filterFor makes a filter for n distinct values and moves the hashes into it.
+func (b *builder) filterFor(n uint32) sbbf.SplitBlockFilter {
+	blocks := min(math.Ceil(float64(n)/b.load), maxBlocks)
+	f := make(sbbf.SplitBlockFilter, int(max(blocks, 1)))
+	b.seen.each(f.Insert)
+	b.seen.clear()
+	return f
+}
+
+func (b *builder) closeGroup() {
+	g := built{rows: b.starts[len(b.groups)+1] - b.starts[len(b.groups)], state: stateFilter, distinct: b.seen.len()}
+	switch {
+	case b.filter != nil:
+		g.filter = b.filter
+	case g.distinct > 0:
+		g.filter = b.filterFor(uint32(g.distinct))
+	default:
+		g.state = stateEmpty
+	}
+	if g.filter != nil {
+		if g.fill = packFill(share(g.filter)); tooFull(g.fill) {
+			g.state, g.filter = stateSaturated, nil
+		}
+	}
+	if b.nan {
+		g.state |= hasNaN
+	}
+	b.groups = append(b.groups, g)
+	b.filter, b.nan = nil, false
+}
+
+func share(f sbbf.SplitBlockFilter) float64 {
+	n := 0
+	for i := range f {
+		for _, w := range f[i] {
+			n += bits.OnesCount32(uint32(w))
+		}
+	}
+	return float64(n) / float64(len(f)*blockSize*8)
+}
+
+func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
+	if err := b.count.Done(); err != nil {
+		return nil, "", err
+	}
+	if b.useless() {
+		return nil, fmt.Sprintf("every filter would have more than %.0f %% of its bits set: too many distinct values in a row group", maxFill*100), nil
+	}
+	groups := &bytescan.Writer{}
+	for i := range b.groups {
+		if err := b.groups[i].write(groups, body); err != nil {
+			return nil, "", err
+		}
+	}
+	w := &bytescan.Writer{}
+	w.U8(version)
+	b.enc.Append(w)
+	w.Uvarint(uint64(body.Offset()))
+	w.Uvarint(uint64(len(b.groups)))
+	w.Bytes(groups.Buf)
+	return w.Buf, "", nil
+}
+
+// useless reports whether no row group has anything to say.
+func (b *builder) useless() bool {
+	for i := range b.groups {
+		if b.groups[i].state&^hasNaN != stateSaturated {
+			return false
+		}
+	}
+	return len(b.groups) > 0
+}
+
+func (g *built) write(w *bytescan.Writer, body index.Sink) error {
+	w.Uvarint(uint64(g.rows))
+	w.U8(g.state)
+	if g.state&^hasNaN == stateEmpty {
+		return nil
+	}
+	w.Uvarint(uint64(g.distinct))
+	w.U16(g.fill)
+	if g.filter == nil {
+		return nil
+	}
+	w.Uvarint(uint64(len(g.filter)))
+	for b := g.filter.Bytes(); len(b) > 0; {
+		n := min(len(b), unitSize)
+		w.U32(bytescan.CRC32C(b[:n]))
+		if _, err := body.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func (b *builder) Close() error {
+	b.groups, b.filter, b.seen, b.keys = nil, nil, hashSet{}, nil
+	return nil
+}

@@ -1,0 +1,198 @@
+package bloom
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	sbbf "github.com/parquet-go/parquet-go/bloom"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Open parses a root of at most 16 MiB, which it keeps, into at most 6 MiB beside it.
+func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
+	r := bytescan.NewReader(name+" root", root)
+	if v := r.U8(); r.Err() == nil && v != version {
+		return nil, index.FromTheFuture(name, v)
+	}
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	out := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	bodySize := min(r.Uvarint(), math.MaxInt64)
+	out.readGroups(r, int64(bodySize))
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+type reader struct {
+	rows   uint32
+	enc    index.Encoding
+	groups []group
+}
+
+type group struct {
+	at     rowset.Range
+	state  uint8
+	off    int64
+	blocks uint32
+	crcs   []byte // 4 bytes a unit, a view of the root
+}
+
+func (x *reader) readGroups(r *bytescan.Reader, bodySize int64) {
+	at, off := uint32(0), int64(0)
+	for range r.Count(maxRowGroups, 2) {
+		rows := r.Uvarint()
+		g := group{state: r.U8(), off: off}
+		if r.Err() == nil && (rows == 0 || rows > uint64(x.rows-at) || g.state&^hasNaN > stateSaturated || g.state > hasNaN|stateSaturated) {
+			r.Fail("row group of %d rows in state %d at row %d of %d", rows, g.state, at, x.rows)
+		}
+		g.readFilter(r)
+		if r.Err() != nil {
+			return
+		}
+		g.at = rowset.Range{Start: at, End: at + uint32(rows)}
+		at, off = g.at.End, off+int64(g.blocks)*blockSize
+		x.groups = append(x.groups, g)
+	}
+	if at != x.rows || off != bodySize {
+		r.Fail("row groups hold %d rows and %d filter bytes, the artifact %d and %d", at, off, x.rows, bodySize)
+	}
+}
+
+func (g *group) readFilter(r *bytescan.Reader) {
+	if g.state&^hasNaN == stateEmpty {
+		return
+	}
+	r.Uvarint() // distinct values, for people
+	fill := r.U16()
+	if g.state&^hasNaN == stateSaturated {
+		return
+	}
+	g.blocks = uint32(r.Count(maxBlocks, 0))
+	if g.blocks == 0 {
+		r.Fail("filter without blocks")
+	}
+	g.crcs = r.Bytes(4 * int((g.blocks*blockSize+unitSize-1)/unitSize))
+	if tooFull(fill) {
+		g.state = stateSaturated | g.state&hasNaN
+	}
+}
+
+// unit is the unit with the block of hash, and the block's offset in it.
+func (g *group) unit(hash uint64) (u index.Unit, at int) {
+	off := int64(blockOf(hash, g.blocks)) * blockSize
+	i := off / unitSize
+	end := min((i+1)*unitSize, int64(g.blocks)*blockSize)
+	return index.Unit{
+		Span: index.Span{Off: g.off + i*unitSize, Len: end - i*unitSize},
+		CRC:  binary.LittleEndian.Uint32(g.crcs[4*i:]),
+	}, int(off - i*unitSize)
+}
+
+// Probe answers = and IN; anything else is "maybe". It reads the units of its keys in one wave.
+func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	ask, ok := index.Asked(leaf, x.enc)
+	if !ok || !answers(leaf) {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	p := &probe{reader: x, leaf: leaf, hashes: hashesOf(ask), may: make([]bool, len(x.groups))}
+	for i := range x.groups {
+		g := &x.groups[i]
+		p.may[i] = len(p.hashes) > 0 && g.state&^hasNaN != stateEmpty
+		if p.may[i] && g.state&^hasNaN == stateFilter {
+			p.want(i)
+		}
+	}
+	p.verdict = p.judge()
+	return p
+}
+
+func hashesOf(ask index.Ask) []uint64 {
+	hashes := make([]uint64, len(ask.In))
+	for i, iv := range ask.In {
+		hashes[i] = xxhash.Sum64(iv.Lo)
+	}
+	slices.Sort(hashes)
+	return hashes
+}
+
+type probe struct {
+	*reader
+	leaf    *predicate.Leaf
+	hashes  []uint64 // ascending, and with them the blocks of any filter
+	may     []bool   // per row group
+	tests   []test
+	wave    index.Wave
+	verdict rowset.Verdict
+}
+
+// test is a key to look up in a unit of the wave.
+type test struct {
+	group, unit, at int
+	hash            uint64
+}
+
+// want adds the units of a row group, or none when they are too many: the row group then stays in doubt.
+func (p *probe) want(i int) {
+	tests, wave := len(p.tests), len(p.wave)
+	for _, h := range p.hashes {
+		u, at := p.groups[i].unit(h)
+		if len(p.wave) == wave || p.wave[len(p.wave)-1].Off != u.Off {
+			p.wave = append(p.wave, u)
+		}
+		if len(p.wave) > maxProbe {
+			p.tests, p.wave = p.tests[:tests], p.wave[:wave]
+			return
+		}
+		p.tests = append(p.tests, test{group: i, unit: len(p.wave) - 1, at: at, hash: h})
+	}
+}
+
+func (p *probe) Need() []index.Span { return p.wave.Spans() }
+
+func (p *probe) Verdict() rowset.Verdict { return p.verdict }
+
+func (p *probe) Feed(data [][]byte) error {
+	wave := p.wave
+	p.verdict, p.wave = rowset.Maybe(p.rows), nil
+	if err := wave.Check(name+" filter", data); err != nil {
+		return err
+	}
+	for _, t := range p.tests {
+		p.may[t.group] = false
+	}
+	for _, t := range p.tests {
+		var b sbbf.Block
+		copy(b.Bytes(), data[t.unit][t.at:])
+		if b.Check(uint32(t.hash)) {
+			p.may[t.group] = true
+		}
+	}
+	p.verdict = p.judge()
+	return nil
+}
+
+func (p *probe) judge() rowset.Verdict {
+	var may, nan []rowset.Range
+	for i, g := range p.groups {
+		if p.may[i] {
+			may = append(may, g.at)
+		}
+		if g.state&hasNaN != 0 {
+			nan = append(nan, g.at)
+		}
+	}
+	unknown := rowset.Maybe(p.rows)
+	return index.Sign(p.leaf, index.Known{
+		True: rowset.AtMost(rowset.FromRanges(p.rows, may)), False: unknown, Null: unknown,
+		NaN: rowset.AtMost(rowset.FromRanges(p.rows, nan)),
+	})
+}

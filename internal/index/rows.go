@@ -1,0 +1,186 @@
+package index
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Rows gathers row numbers in any order into a set. It keeps ranges until a bitmap over all rows is smaller, so it never
+// holds more than an eighth of a byte a row (twice that while it switches).
+type Rows struct {
+	size   uint32
+	ranges []rowset.Range
+	words  []uint64
+}
+
+// NewRows starts an empty set over size rows.
+func NewRows(size uint32) *Rows { return &Rows{size: size} }
+
+// Add adds the rows of r; it reports false, adding nothing, when r is empty or runs past the last row.
+func (s *Rows) Add(r rowset.Range) bool {
+	if r.Start >= r.End || r.End > s.size {
+		return false
+	}
+	if s.words != nil {
+		s.mark(r)
+		return true
+	}
+	if n := len(s.ranges); n > 0 && s.ranges[n-1].End == r.Start {
+		s.ranges[n-1].End = r.End
+		return true
+	}
+	s.ranges = append(s.ranges, r)
+	if len(s.ranges) > 1024 && uint64(len(s.ranges))*64 > uint64(s.size) {
+		s.words = make([]uint64, (uint64(s.size)+63)/64)
+		for _, r := range s.ranges {
+			s.mark(r)
+		}
+		s.ranges = nil
+	}
+	return true
+}
+
+func (s *Rows) mark(r rowset.Range) {
+	for at := r.Start; at < r.End; {
+		n := min(64-at&63, r.End-at)
+		s.words[at>>6] |= ^uint64(0) >> (64 - n) << (at & 63)
+		at += n
+	}
+}
+
+// Set is the rows gathered; s must not be used afterwards.
+func (s *Rows) Set() *rowset.Set {
+	if s.words != nil {
+		return rowset.FromBits(s.size, s.words)
+	}
+	return rowset.FromRanges(s.size, s.ranges)
+}
+
+// The bytes of a row set, cut into chunks of 65,536 rows; empty chunks are left out:
+//
+//	uv chunks
+//	per chunk   uv (chunk number - previous - 1; the first: chunk number) << 1 | form
+//	  form 0    uv ranges; per range uv gap from the last end, uv length - 1
+//	  form 1    8,192 bytes, a bit per row, least significant first
+const (
+	chunkRows   = 1 << 16
+	chunkBitmap = chunkRows / 8
+)
+
+// AppendRows writes a set; equal sets give equal bytes.
+func AppendRows(w *bytescan.Writer, s *rowset.Set) {
+	var body bytescan.Writer
+	var in []rowset.Range // of chunk cur, numbered from its start
+	chunks, last, cur := 0, -1, 0
+	flush := func() {
+		if len(in) == 0 {
+			return
+		}
+		form, list := uint64(0), rangeList(in)
+		if len(list) > chunkBitmap {
+			form, list = 1, bitmapOf(in)
+		}
+		body.Uvarint(uint64(cur-last-1)<<1 | form)
+		body.Bytes(list)
+		chunks, last, in = chunks+1, cur, in[:0]
+	}
+	for _, r := range s.Ranges() {
+		for at := uint64(r.Start); at < uint64(r.End); {
+			c := at / chunkRows
+			if int(c) != cur {
+				flush()
+				cur = int(c)
+			}
+			base, end := c*chunkRows, min(uint64(r.End), (c+1)*chunkRows)
+			in = append(in, rowset.Range{Start: uint32(at - base), End: uint32(end - base)})
+			at = end
+		}
+	}
+	flush()
+	w.Uvarint(uint64(chunks))
+	w.Bytes(body.Buf)
+}
+
+func rangeList(in []rowset.Range) []byte {
+	out := binary.AppendUvarint(nil, uint64(len(in)))
+	at := uint32(0)
+	for _, r := range in {
+		out = binary.AppendUvarint(out, uint64(r.Start-at))
+		out = binary.AppendUvarint(out, uint64(r.Len()-1))
+		at = r.End
+	}
+	return out
+}
+
+func bitmapOf(in []rowset.Range) []byte {
+	out := make([]byte, chunkBitmap)
+	for _, r := range in {
+		for i := r.Start; i < r.End; i++ {
+			out[i>>3] |= 1 << (i & 7)
+		}
+	}
+	return out
+}
+
+// ReadRows reads a set over size rows that AppendRows wrote. Memory: 32 bytes a byte read, or a bit a row, whichever is less.
+func ReadRows(r *bytescan.Reader, size uint32) *rowset.Set {
+	out := NewRows(size)
+	next := uint64(0)
+	for range r.Count(chunkRows, 3) {
+		head := r.Uvarint()
+		if next += head >> 1; next >= chunkRows {
+			r.Fail("row chunk %d is past the last", next)
+		}
+		if r.Err() != nil {
+			break
+		}
+		if head&1 == 1 {
+			readBitmap(r, out, next*chunkRows)
+		} else {
+			readRanges(r, out, next*chunkRows)
+		}
+		next++
+	}
+	if r.Err() != nil {
+		return rowset.None(size)
+	}
+	return out.Set()
+}
+
+func readRanges(r *bytescan.Reader, out *Rows, base uint64) {
+	at := uint64(0)
+	for range r.Count(chunkRows, 2) {
+		start := at + min(r.Uvarint(), chunkRows)
+		at = start + 1 + min(r.Uvarint(), chunkRows)
+		if r.Err() != nil {
+			return
+		}
+		addRows(r, out, base, start, at)
+	}
+}
+
+func readBitmap(r *bytescan.Reader, out *Rows, base uint64) {
+	b := r.Bytes(chunkBitmap)
+	for i := 0; i+8 <= len(b); i += 8 {
+		for w := binary.LittleEndian.Uint64(b[i:]); w != 0; {
+			start := bits.TrailingZeros64(w)
+			n := bits.TrailingZeros64(^(w >> start))
+			addRows(r, out, base, uint64(i*8+start), uint64(i*8+start+n))
+			if start+n >= 64 {
+				break
+			}
+			w &= ^uint64(0) << (start + n)
+		}
+	}
+}
+
+func addRows(r *bytescan.Reader, out *Rows, base, start, end uint64) {
+	if end > chunkRows || base+end > uint64(out.size) {
+		r.Fail("rows [%d, %d) run past the chunk or the %d rows of the artifact", base+start, base+end, out.size)
+		return
+	}
+	out.Add(rowset.Range{Start: uint32(base + start), End: uint32(base + end)})
+}

@@ -1,0 +1,282 @@
+package zonemap
+
+import (
+	"bytes"
+	"math"
+	"sort"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Open parses a root of at most 4 MiB, into at most 32 MiB.
+func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
+	r := bytescan.NewReader(name+" root", root)
+	if v := r.U8(); r.Err() == nil && v != version {
+		return nil, index.FromTheFuture(name, v)
+	}
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	out := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	bodySize := int64(min(r.Uvarint(), math.MaxInt64))
+	out.readGroups(r)
+	switch form := r.U8(); form {
+	case 0:
+		if len(root) > inlineRoot {
+			r.Fail("%d bytes with pages inside, above the limit of %d", len(root), inlineRoot)
+		}
+		out.readInline(r)
+	case 1:
+		out.readDirectory(r, bodySize)
+	default:
+		r.Fail("page form %d is none", form)
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+type reader struct {
+	rows   uint32
+	enc    index.Encoding
+	groups []opened
+}
+
+// opened is a row group as its root describes it. Of pages and blocks at most one is set.
+type opened struct {
+	zone
+	count  int // pages
+	pages  []zone
+	blocks []block
+}
+
+type block struct {
+	unit  index.Unit
+	pages int
+}
+
+func (o *opened) end() uint32 { return o.start + o.rows }
+
+func (x *reader) readGroups(r *bytescan.Reader) {
+	at := uint32(0)
+	for range r.Count(maxRowGroups, 3) {
+		g := opened{zone: readZone(r, x.enc, at, x.rows)}
+		pages := r.Uvarint()
+		if pages == 0 || pages > uint64(g.rows) {
+			r.Fail("row group of %d rows and %d pages", g.rows, pages)
+		}
+		if r.Err() != nil {
+			return
+		}
+		g.count, at = int(pages), g.end()
+		x.groups = append(x.groups, g)
+	}
+	if at != x.rows {
+		r.Fail("row groups hold %d rows, the artifact %d", at, x.rows)
+	}
+}
+
+func (x *reader) readInline(r *bytescan.Reader) {
+	for i := range x.groups {
+		if g := &x.groups[i]; g.count > 1 {
+			g.pages = readPages(r, x.enc, g.count, g.start, g.end())
+			if last := len(g.pages) - 1; r.Err() == nil && g.pages[last].start+g.pages[last].rows != g.end() {
+				r.Fail("pages of the row group at row %d leave rows out", g.start)
+			}
+		}
+	}
+}
+
+// readPages reads n zones that follow each other from row start and end by row end.
+func readPages(r *bytescan.Reader, e index.Encoding, n int, start, end uint32) []zone {
+	var out []zone
+	for range n {
+		z := readZone(r, e, start, end)
+		if r.Err() != nil {
+			return nil
+		}
+		out, start = append(out, z), start+z.rows
+	}
+	return out
+}
+
+func (x *reader) readDirectory(r *bytescan.Reader, bodySize int64) {
+	for i := range x.groups {
+		g := &x.groups[i]
+		if g.count == 1 {
+			continue
+		}
+		left := g.count
+		for range r.Count(g.count, 7) {
+			n := r.Count(left, 0)
+			g.blocks = append(g.blocks, block{unit: index.ReadUnit(r, bodySize, maxBlock), pages: n})
+			left -= n
+		}
+		if r.Err() == nil && left != 0 {
+			r.Fail("row group at row %d has %d pages outside its blocks", g.start, left)
+		}
+		if r.Err() != nil {
+			return
+		}
+	}
+}
+
+// Probe answers from the root, then from the page blocks of the row groups that it leaves in doubt.
+func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	ask, ok := index.Asked(leaf, x.enc)
+	if !ok {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	p := &probe{reader: x, leaf: leaf, ask: ask}
+	var t tally
+	for i := range x.groups {
+		g := &x.groups[i]
+		if g.pages == nil {
+			t.add(&g.zone, &ask)
+		}
+		for j := range g.pages {
+			t.add(&g.pages[j], &ask)
+		}
+	}
+	p.verdict = index.Sign(leaf, t.known(x.rows))
+	unsure := p.verdict.Unsure()
+	for i := range x.groups {
+		g := &x.groups[i]
+		if len(g.blocks) > 0 && unsure.Intersects(rowset.Range{Start: g.start, End: g.end()}) {
+			p.doubt = append(p.doubt, i)
+			for _, b := range g.blocks {
+				p.wave = append(p.wave, b.unit)
+			}
+		}
+	}
+	return p
+}
+
+type probe struct {
+	*reader
+	leaf    *predicate.Leaf
+	ask     index.Ask
+	verdict rowset.Verdict
+	doubt   []int // row groups whose blocks are wanted
+	wave    index.Wave
+}
+
+func (p *probe) Need() []index.Span { return p.wave.Spans() }
+
+func (p *probe) Verdict() rowset.Verdict { return p.verdict }
+
+func (p *probe) Feed(data [][]byte) error {
+	coarse, wave := p.verdict, p.wave
+	p.verdict, p.wave = rowset.Maybe(p.rows), nil
+	if err := wave.Check(name+" block", data); err != nil {
+		return err
+	}
+	var t tally
+	for i, next := 0, 0; i < len(p.groups); i++ {
+		g := &p.groups[i]
+		if next == len(p.doubt) || p.doubt[next] != i {
+			t.add(&g.zone, &p.ask)
+			continue
+		}
+		next++
+		if err := t.addBlocks(g, p.enc, data[:len(g.blocks)], &p.ask); err != nil {
+			return err
+		}
+		data = data[len(g.blocks):]
+	}
+	p.verdict = rowset.Tighten(coarse, index.Sign(p.leaf, t.known(p.rows)))
+	return nil
+}
+
+// tally gathers the granules where the unsigned leaf is true, false, null or NaN for some and for all rows.
+type tally struct{ isTrue, isFalse, null, nan granules }
+
+type granules struct{ some, all []rowset.Range }
+
+func (g *granules) add(r rowset.Range, some, all bool) {
+	if some {
+		g.some = append(g.some, r)
+	}
+	if all {
+		g.all = append(g.all, r)
+	}
+}
+
+func (g *granules) verdict(rows uint32) rowset.Verdict {
+	return rowset.Verdict{Must: rowset.FromRanges(rows, g.all), May: rowset.FromRanges(rows, g.some)}
+}
+
+func (t *tally) known(rows uint32) index.Known {
+	return index.Known{True: t.isTrue.verdict(rows), False: t.isFalse.verdict(rows), Null: t.null.verdict(rows), NaN: t.nan.verdict(rows)}
+}
+
+func (t *tally) addBlocks(g *opened, e index.Encoding, data [][]byte, ask *index.Ask) error {
+	at := g.start
+	for i, b := range g.blocks {
+		r := bytescan.NewReader(name+" block", data[i])
+		for _, z := range readPages(r, e, b.pages, at, g.end()) {
+			t.add(&z, ask)
+			at += z.rows
+		}
+		if err := r.Done(); err != nil {
+			return err
+		}
+	}
+	if at != g.end() {
+		return index.Broken(name+" block", "pages end at row %d, their row group at %d", at, g.end())
+	}
+	return nil
+}
+
+// add judges one granule. "all" speaks of every row of it, nulls and NaNs included.
+func (t *tally) add(z *zone, ask *index.Ask) {
+	at := rowset.Range{Start: z.start, End: z.start + z.rows}
+	some, all := z.match(ask)
+	t.isTrue.add(at, some, all && z.nulls+z.nans == 0)
+	t.isFalse.add(at, z.values() && !all || z.nans > 0, !some && z.nulls == 0)
+	t.null.add(at, z.nulls > 0, z.nulls == z.rows)
+	t.nan.add(at, z.nans > 0, z.nans == z.rows)
+}
+
+// match reports whether some and whether all of the granule's values, nulls and NaNs apart, lie in what is asked.
+func (z *zone) match(ask *index.Ask) (some, all bool) {
+	if !z.values() {
+		return false, false
+	}
+	i := sort.Search(len(ask.In), func(i int) bool { return !z.above(&ask.In[i]) })
+	if i == len(ask.In) || z.below(&ask.In[i]) {
+		return false, false
+	}
+	return true, ask.Exact && z.within(&ask.In[i])
+}
+
+// above reports that every value lies above the interval. A cut min is less than every value.
+func (z *zone) above(iv *index.Interval) bool {
+	return iv.Above(z.min) || z.flags&flagMinCut != 0 && !iv.NoHi && bytes.Equal(z.min, iv.Hi)
+}
+
+// below reports that every value lies below the interval. A cut max is greater than every value.
+func (z *zone) below(iv *index.Interval) bool {
+	if z.flags&flagMaxNone != 0 {
+		return false
+	}
+	return iv.Below(z.max) || z.flags&flagMaxCut != 0 && bytes.Equal(z.max, iv.Lo)
+}
+
+// within reports that every value lies in the interval.
+func (z *zone) within(iv *index.Interval) bool {
+	c := bytes.Compare(z.min, iv.Lo)
+	low := c > 0 || c == 0 && (!iv.LoOpen || z.flags&flagMinCut != 0)
+	if !low || iv.NoHi {
+		return low
+	}
+	if z.flags&flagMaxNone != 0 {
+		return false
+	}
+	c = bytes.Compare(z.max, iv.Hi)
+	return c < 0 || c == 0 && (!iv.HiOpen || z.flags&flagMaxCut != 0)
+}
