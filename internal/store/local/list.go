@@ -24,6 +24,9 @@ func (s *Store) List(ctx context.Context, prefix, after string, most int) ([]sto
 	if s.under != "" && !confined(prefix, s.under) {
 		return nil, fault.New(fault.Refused, prefix, "outside of %s, to which this store is confined", s.under)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fault.About(prefix, err)
+	}
 	store.Count(ctx, store.Usage{Lists: 1})
 	l := lister{ctx: ctx, prefix: prefix, after: after, most: most}
 	if err := l.walk(prefix[:strings.LastIndexByte(prefix, '/')+1]); err != nil {

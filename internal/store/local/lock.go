@@ -18,6 +18,9 @@ import (
 func locked(ctx context.Context, key string, f func() error) error {
 	path := sibling(key, ".lock")
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 20*time.Millisecond) {
+		if err := ctx.Err(); err != nil {
+			return fault.About(key, err)
+		}
 		lock, err := tryLock(path)
 		if err != nil {
 			return err
@@ -29,7 +32,6 @@ func locked(ctx context.Context, key string, f func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fault.About(key, ctx.Err())
 		case <-time.After(wait/2 + rand.N(wait)):
 		}
 	}

@@ -37,15 +37,13 @@ func (s *Store) fetch(ctx context.Context, r store.Read, used *store.Counter) st
 		return res
 	}
 	f, info, err := s.open(r.Key)
-	if f == nil || err == nil && store.CheckTag(r.Key, r.Tag, info.Tag) != nil {
-		used.Add(store.Usage{Gets: 1})
+	if err == nil {
+		defer f.Close()
+		err = store.CheckTag(r.Key, r.Tag, info.Tag)
 	}
 	if err != nil {
+		used.Add(store.Usage{Gets: 1})
 		res.Err = err
-		return res
-	}
-	defer f.Close()
-	if res.Err = store.CheckTag(r.Key, r.Tag, info.Tag); res.Err != nil {
 		return res
 	}
 	res.Tag, res.Size = info.Tag, info.Size
@@ -63,7 +61,7 @@ func (s *Store) open(key string) (*os.File, store.Info, error) {
 	if err != nil {
 		return nil, store.Info{}, classify(key, err)
 	}
-	info, err := describe(key, f)
+	info, _, err := describe(key, f)
 	if err != nil {
 		f.Close()
 		return nil, store.Info{}, err
@@ -71,21 +69,14 @@ func (s *Store) open(key string) (*os.File, store.Info, error) {
 	return f, info, nil
 }
 
-// describe gives the facts of an open file.
-func describe(key string, f *os.File) (store.Info, error) {
+// describe gives the facts of an open file, and how many names it has.
+func describe(key string, f *os.File) (info store.Info, names uint64, err error) {
 	var st unix.Stat_t
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return store.Info{}, classify(key, err)
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return store.Info{}, 0, classify(key, err)
 	}
-	var inner error
-	if err := conn.Control(func(fd uintptr) { inner = unix.Fstat(int(fd), &st) }); err != nil {
-		return store.Info{}, classify(key, err)
-	}
-	if inner != nil {
-		return store.Info{}, classify(key, inner)
-	}
-	return infoOf(key, &st)
+	info, err = infoOf(key, &st)
+	return info, uint64(st.Nlink), err
 }
 
 func infoOf(key string, st *unix.Stat_t) (store.Info, error) {
@@ -119,17 +110,27 @@ func (s *Store) readSpans(ctx context.Context, f *os.File, r store.Read, info st
 	if err := errors.Join(errs...); err != nil && !errors.Is(err, io.EOF) {
 		return nil, classify(r.Key, err)
 	}
-	after, err := describe(r.Key, f)
-	if err == nil && after.Tag != info.Tag {
-		err = fault.New(fault.Stale, r.Key, "changed while it was read").WithRetry()
+	if err := unchanged(f, info); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = errors.Join(errs...)
-	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return nil, classify(r.Key, err)
 	}
 	return plan.Cut(bodies)
+}
+
+// unchanged gives a Stale fault if the content of an open file may have changed since it was described. A file that lost
+// its last name has another ctime, but was replaced or deleted as a whole: what is read from it is its content.
+func unchanged(f *os.File, before store.Info) error {
+	after, names, err := describe(before.Key, f)
+	if err != nil {
+		return err
+	}
+	replaced := names == 0 && after.Size == before.Size && after.Modified.Equal(before.Modified)
+	if after.Tag != before.Tag && !replaced {
+		return fault.New(fault.Stale, before.Key, "changed while it was read").WithRetry()
+	}
+	return nil
 }
 
 func readFull(ctx context.Context, f *os.File, b []byte, off int64) error {

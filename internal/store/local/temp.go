@@ -20,6 +20,10 @@ func newTemp(dir string) (*temp, error) {
 	if f, path, err := openUnnamed(dir); err == nil {
 		return &temp{File: f, path: path}, nil
 	}
+	return newNamed(dir)
+}
+
+func newNamed(dir string) (*temp, error) {
 	path := dir + "/" + reserved + strconv.FormatUint(rand.Uint64(), 16) + ".new"
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -122,7 +122,7 @@ func seal(key string, f *os.File) (store.Tag, error) {
 	if err := syncDir(parent(key)); err != nil {
 		return "", err
 	}
-	info, err := describe(key, f)
+	info, _, err := describe(key, f)
 	return info.Tag, err
 }
 
