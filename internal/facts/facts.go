@@ -74,6 +74,8 @@ type Files struct {
 	Sequence []int64 // data sequence number, 0 in v1
 	// FirstRowID is the v3 first_row_id, Unknown if not assigned.
 	FirstRowID []int64
+	// Snapshot is the snapshot that added the file, Unknown if not stated.
+	Snapshot []int64
 	// Encrypted marks files that carry key metadata.
 	Encrypted []bool
 	Manifest  []int32 // index into Manifests
@@ -126,6 +128,7 @@ type Deletes struct {
 	Partition [][]PartitionValue // in the order of the spec's fields
 	Sequence  []int64
 	FieldIDs  [][]int // EqualityDeletes
+	Encrypted []bool  // carries key metadata
 	// Referenced is the one data file of a deletion vector or single-target position file, as stated; "" if none.
 	Referenced []string
 	Offset     []int64 // DeletionVector: the blob in its Puffin file

@@ -1,0 +1,240 @@
+package lake
+
+import (
+	"math/big"
+	"regexp"
+
+	"github.com/google/uuid"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/lake/avro"
+	"github.com/skomerdb/skomer/internal/lake/manifest"
+	"github.com/skomerdb/skomer/internal/lake/meta"
+)
+
+// tuple says how the partition values of one manifest become values of its spec's fields.
+type tuple struct {
+	fields []tupleField
+}
+
+// tupleField is one field of the spec. at is its place in the manifest's tuples, -1 if they lack it.
+type tupleField struct {
+	id     int
+	at     int
+	typ    column.Type
+	schema *avro.Schema
+}
+
+func (a *assembly) tupleOf(p *part, spec *facts.Spec) tuple {
+	var t tuple
+	for _, pf := range spec.Fields {
+		f := tupleField{id: pf.ID, at: -1}
+		for i, have := range p.m.Partition {
+			if have.ID == pf.ID || (have.ID < 0 && have.Name == pf.Name) {
+				f.at, f.schema = i, have.Schema.Value()
+			}
+		}
+		f.typ = a.resultType(pf, f.schema)
+		t.fields = append(t.fields, f)
+	}
+	return t
+}
+
+// value is the partition value of f; known is false if the manifest does not state it in a form the type allows.
+func (f *tupleField) value(m *manifest.File) (v column.Value, null, known bool) {
+	if f.at < 0 || f.at >= len(m.Partition) {
+		return v, false, false
+	}
+	raw := m.Partition[f.at]
+	if raw.Null {
+		return v, true, true
+	}
+	v, known = partitionValue(raw, f.schema, f.typ)
+	return v, false, known
+}
+
+// values is the whole tuple, for delete files. A value that is not known stands as null.
+func (t tuple) values(m *manifest.File) []facts.PartitionValue {
+	out := make([]facts.PartitionValue, len(t.fields))
+	for i := range t.fields {
+		v, null, known := t.fields[i].value(m)
+		out[i] = facts.PartitionValue{Null: null || !known, Value: v}
+	}
+	return out
+}
+
+// partition records the tuple of the last data file of out.
+func (a *assembly) partition(t tuple, m *manifest.File) {
+	row := a.out.Files.Len() - 1
+	for i := range t.fields {
+		f := &t.fields[i]
+		col := a.out.Files.Partition[f.id]
+		if col == nil {
+			col = &facts.PartitionColumn{Type: f.typ}
+			a.out.Files.Partition[f.id] = col
+		}
+		growPartition(col, row)
+		v, null, known := f.value(m)
+		col.Known, col.Null, col.Value = append(col.Known, known), append(col.Null, null), append(col.Value, v)
+	}
+}
+
+func growPartition(col *facts.PartitionColumn, n int) {
+	for len(col.Known) < n {
+		col.Known, col.Null, col.Value = append(col.Known, false), append(col.Null, false), append(col.Value, column.Value{})
+	}
+}
+
+var widthTransform = regexp.MustCompile(`^(bucket|truncate)\[\d+\]$`)
+
+// resultType is the type of a transform's results (specification, "Partition Transforms"). For an unknown transform it is
+// the type in which the manifest writes the values, so that tuples can still be compared.
+func (a *assembly) resultType(pf facts.PartitionField, written *avro.Schema) column.Type {
+	if t, ok := a.types[pf.ID]; ok {
+		return t
+	}
+	t, ok := a.transformType(pf)
+	if !ok {
+		t = naturalType(written)
+	}
+	a.types[pf.ID] = t
+	return t
+}
+
+func (a *assembly) transformType(pf facts.PartitionField) (column.Type, bool) {
+	switch name := pf.Transform; {
+	case name == "year", name == "month", name == "hour":
+		return column.Of(column.Int), true
+	case name == "day":
+		return column.Of(column.Date), true
+	case name == "identity", name == "void":
+		return a.t.sourceType(pf.SourceID)
+	case widthTransform.MatchString(name):
+		if name[0] == 'b' {
+			return column.Of(column.Int), true
+		}
+		return a.t.sourceType(pf.SourceID)
+	}
+	return column.Type{}, false
+}
+
+// sourceType is the type of a column by id: in the current schema, else in the newest one that has it.
+func (t *Table) sourceType(id int) (column.Type, bool) {
+	if p := t.meta.Schema().ByID(id); p != nil {
+		return p.Leaf().Type, true
+	}
+	newest, found := -1, column.Type{}
+	for sid, s := range t.meta.Schemas {
+		if p := s.ByID(id); p != nil && sid > newest {
+			newest, found = sid, p.Leaf().Type
+		}
+	}
+	return found, newest >= 0
+}
+
+func naturalType(s *avro.Schema) column.Type {
+	if s == nil {
+		return column.Of(column.Unknown)
+	}
+	switch s.Kind {
+	case avro.Bool:
+		return column.Of(column.Bool)
+	case avro.Int:
+		return column.Of(column.Int)
+	case avro.Long:
+		return column.Of(column.Long)
+	case avro.Float:
+		return column.Of(column.Float)
+	case avro.Double:
+		return column.Of(column.Double)
+	case avro.String:
+		return column.Of(column.String)
+	default:
+		return column.Of(column.Binary)
+	}
+}
+
+// partitionValue converts a value that Avro wrote as s to the type t. int widens to long, float to double, and writers
+// that use milliseconds where the specification says microseconds are understood by their logical type.
+func partitionValue(raw manifest.Raw, s *avro.Schema, t column.Type) (column.Value, bool) {
+	switch t.Kind {
+	case column.Bool:
+		return column.BoolValue(raw.Num != 0), s.Kind == avro.Bool
+	case column.Int, column.Date, column.Long:
+		return column.IntValue(t.Kind, raw.Num), integer(s)
+	case column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
+		return column.IntValue(t.Kind, inUnit(raw.Num, s.Logical, t.Kind)), integer(s)
+	case column.Float:
+		return column.Value{Kind: t.Kind, Lo: uint64(raw.Num)}, s.Kind == avro.Float
+	case column.Double:
+		if s.Kind == avro.Float {
+			return column.DoubleValue(column.Value{Kind: column.Float, Lo: uint64(raw.Num)}.Float64()), true
+		}
+		return column.Value{Kind: t.Kind, Lo: uint64(raw.Num)}, s.Kind == avro.Double
+	case column.Decimal:
+		return decimal(raw, s, t)
+	case column.UUID:
+		if s.Kind == avro.String {
+			u, err := uuid.Parse(raw.Bytes)
+			return column.BytesValue(t.Kind, u[:]), err == nil
+		}
+		return column.BytesValue(t.Kind, []byte(raw.Bytes)), bytesLike(s) && len(raw.Bytes) == 16
+	case column.Fixed:
+		return column.BytesValue(t.Kind, []byte(raw.Bytes)), bytesLike(s) && len(raw.Bytes) == t.Width
+	case column.String, column.Binary:
+		return column.Value{Kind: t.Kind, S: raw.Bytes}, bytesLike(s)
+	}
+	return column.Value{}, false
+}
+
+func integer(s *avro.Schema) bool { return s.Kind == avro.Int || s.Kind == avro.Long }
+
+func bytesLike(s *avro.Schema) bool {
+	return s.Kind == avro.Bytes || s.Kind == avro.Fixed || s.Kind == avro.String
+}
+
+// inUnit converts to the unit of kind where the logical type says that another was written.
+func inUnit(n int64, logical string, kind column.Kind) int64 {
+	nanos := kind == column.TimestampNS || kind == column.TimestampNZ
+	switch logical {
+	case "time-millis", "timestamp-millis", "local-timestamp-millis":
+		n *= 1000
+		if nanos {
+			n *= 1000
+		}
+	case "timestamp-micros", "local-timestamp-micros":
+		if nanos {
+			n *= 1000
+		}
+	case "timestamp-nanos", "local-timestamp-nanos":
+		if !nanos {
+			n = floorDiv(n, 1000)
+		}
+	}
+	return n
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// decimal reads a big-endian two's complement unscaled value.
+func decimal(raw manifest.Raw, s *avro.Schema, t column.Type) (column.Value, bool) {
+	if !bytesLike(s) || s.Kind == avro.String || len(raw.Bytes) == 0 || (s.Logical == "decimal" && s.Scale != t.Scale) {
+		return column.Value{}, false
+	}
+	b := []byte(raw.Bytes)
+	n := new(big.Int).SetBytes(b)
+	if b[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	if n.BitLen() > 127 {
+		return column.Value{}, false
+	}
+	return meta.DecimalFromBig(n, t.Scale), true
+}
