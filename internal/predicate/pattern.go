@@ -1,15 +1,201 @@
 package predicate
 
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// MaxPattern is the longest LIKE pattern in bytes.
+const MaxPattern = 16 << 10
+
 // Pattern is a compiled LIKE pattern: '%' is any run of code points, '_' one code point, Escape (if not zero) takes the
-// next pattern character literally.
+// next pattern character literally. Texts are matched as bytes; a byte that is not part of valid UTF-8 counts as one
+// code point.
 type Pattern struct {
 	Text   string // as written
 	Escape rune
-	parts  []part
+	// The pieces between the '%', each a sequence of parts of fixed length in code points. There is always at least
+	// one; the first is anchored at the start of the text and the last at its end (one piece: at both).
+	pieces [][]part
 }
 
-type part struct {
-	literal string
-	any     bool // '%'
-	one     bool // '_'
+// part is a run of literal bytes or, if empty, one arbitrary code point.
+type part string
+
+// CompilePattern parses a LIKE pattern. An escape of 0 means that no character escapes.
+func CompilePattern(text string, escape rune) (*Pattern, error) {
+	switch {
+	case len(text) > MaxPattern:
+		return nil, fault.New(fault.Invalid, "LIKE pattern", "%d bytes are more than the limit of %d", len(text), MaxPattern)
+	case !utf8.ValidString(text):
+		return nil, fault.New(fault.Invalid, "LIKE pattern", "it is not valid UTF-8")
+	}
+	p := &Pattern{Text: text, Escape: escape}
+	var piece []part
+	var literal strings.Builder
+	flush := func() {
+		if literal.Len() > 0 {
+			piece = append(piece, part(literal.String()))
+			literal.Reset()
+		}
+	}
+	escaped := false
+	for _, r := range text {
+		switch {
+		case escaped:
+			literal.WriteRune(r)
+			escaped = false
+		case escape != 0 && r == escape:
+			escaped = true
+		case r == '%':
+			flush()
+			p.pieces = append(p.pieces, piece)
+			piece = nil
+		case r == '_':
+			flush()
+			piece = append(piece, "")
+		default:
+			literal.WriteRune(r)
+		}
+	}
+	if escaped {
+		return nil, fault.New(fault.Invalid, "LIKE pattern", "it ends with the escape character %q", escape).
+			WithFix("double the escape character to match it literally")
+	}
+	flush()
+	p.pieces = collapse(append(p.pieces, piece))
+	return p, nil
+}
+
+// collapse drops the empty pieces of repeated '%' between the first and the last piece.
+func collapse(pieces [][]part) [][]part {
+	out := pieces[:1]
+	for i, piece := range pieces[1:] {
+		if last := i+2 == len(pieces); last || len(piece) > 0 {
+			out = append(out, piece)
+		}
+	}
+	return out
+}
+
+// Exact returns the only text that matches; ok is false if the pattern has wildcards.
+func (p *Pattern) Exact() (text string, ok bool) {
+	if len(p.pieces) != 1 {
+		return "", false
+	}
+	return literalOf(p.pieces[0])
+}
+
+// Prefix returns the literal text before the first wildcard; only reports whether the pattern is that text and one '%'.
+func (p *Pattern) Prefix() (text string, only bool) {
+	first := p.pieces[0]
+	if len(first) > 0 {
+		text = string(first[0])
+	}
+	_, literal := literalOf(first)
+	return text, literal && len(p.pieces) == 2 && len(p.pieces[1]) == 0
+}
+
+// Literals returns the runs of literal text in order; every matching text has them all, apart and in this order.
+func (p *Pattern) Literals() []string {
+	var out []string
+	for _, piece := range p.pieces {
+		for _, x := range piece {
+			if x != "" {
+				out = append(out, string(x))
+			}
+		}
+	}
+	return out
+}
+
+func literalOf(piece []part) (string, bool) {
+	switch {
+	case len(piece) == 0:
+		return "", true
+	case len(piece) == 1 && piece[0] != "":
+		return string(piece[0]), true
+	default:
+		return "", false
+	}
+}
+
+// Match reports whether the whole text matches.
+func (p *Pattern) Match(text []byte) bool {
+	n := matchAt(p.pieces[0], text)
+	if n < 0 {
+		return false
+	}
+	if len(p.pieces) == 1 {
+		return n == len(text)
+	}
+	text = text[n:]
+	last := len(p.pieces) - 1
+	for _, piece := range p.pieces[1:last] {
+		end := find(piece, text)
+		if end < 0 {
+			return false
+		}
+		text = text[end:]
+	}
+	return matchEnd(p.pieces[last], text)
+}
+
+// matchAt returns the bytes that piece takes at the start of text, -1 if it does not match there.
+func matchAt(piece []part, text []byte) int {
+	at := 0
+	for _, x := range piece {
+		rest := text[at:]
+		switch {
+		case x == "" && len(rest) > 0:
+			_, n := utf8.DecodeRune(rest)
+			at += n
+		case x != "" && len(rest) >= len(x) && string(rest[:len(x)]) == string(x):
+			at += len(x)
+		default:
+			return -1
+		}
+	}
+	return at
+}
+
+func matchEnd(piece []part, text []byte) bool {
+	for i := len(piece) - 1; i >= 0; i-- {
+		x := piece[i]
+		switch {
+		case x == "" && len(text) > 0:
+			_, n := utf8.DecodeLastRune(text)
+			text = text[:len(text)-n]
+		case x != "" && len(text) >= len(x) && string(text[len(text)-len(x):]) == string(x):
+			text = text[:len(text)-len(x)]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// find returns the end of the leftmost match of piece in text, -1 if there is none. The leftmost match is enough:
+// pieces have a fixed length in code points, so a later one never leaves more text for the pieces behind it.
+func find(piece []part, text []byte) int {
+	if lit, ok := literalOf(piece); ok {
+		if i := bytes.Index(text, []byte(lit)); i >= 0 {
+			return i + len(lit)
+		}
+		return -1
+	}
+	for at := 0; at <= len(text); {
+		if n := matchAt(piece, text[at:]); n >= 0 {
+			return at + n
+		}
+		if at == len(text) {
+			break
+		}
+		_, n := utf8.DecodeRune(text[at:])
+		at += n
+	}
+	return -1
 }

@@ -23,7 +23,7 @@ const (
 	In                     // equal to any of Values
 	StartsWith             // String: Values[0] is the prefix
 	Like                   // String: Pattern
-	Contains               // List: some element equals Values[0] (SQL's v = ANY(list))
+	Contains               // List, Map: some element equals Values[0] (SQL's v = ANY(list))
 )
 
 // Dialect says which rows a leaf passes when the plain answer is not a simple yes.
@@ -39,7 +39,7 @@ const (
 )
 
 // Column is the column of a leaf: the path from a top-level field to the primitive field whose values are compared. For
-// Contains the path ends at the list's element.
+// Contains the path ends at the list's element, or at the map's key or value. A null test may end at a nested field.
 type Column struct{ Path column.Path }
 
 // ID is the field id of the compared values.
@@ -62,7 +62,9 @@ func (c Column) Read() column.Path {
 	return c.Path
 }
 
-// Leaf is a signed test of one column.
+// Leaf is a signed test of one column. Leaves made by Of and Bind are canonical: Values are sorted and distinct, without
+// NaN and -0.0, one value of In is Equal, and what SQL can say without a negation is not Negated (x >= 5, not NOT x < 5;
+// never so on floats).
 type Leaf struct {
 	Column  Column
 	Op      Op
@@ -70,6 +72,9 @@ type Leaf struct {
 	Pattern *Pattern       // Like
 	Negated bool
 	Dialect Dialect
+	// Unknown marks a comparison with SQL's NULL, which passes no row and whose negation passes none either. Op is then
+	// In, Values is empty and Negated false, so that a reader who ignores the mark is right.
+	Unknown bool
 }
 
 // Kind tells the nodes of a Tree apart.
