@@ -23,8 +23,20 @@ func (c *Cursor) Fail(reason string, args ...any) { c.r.Fail(reason, args...) }
 // Failed reports whether a read failed.
 func (c *Cursor) Failed() bool { return c.r.Err() != nil }
 
-// Long reads an int or long.
-func (c *Cursor) Long() int64 { return zigzag(c.r.Uvarint()) }
+// Long reads an int or long. Bits past the 64th, which writers without fixed-size integers have produced, are dropped as
+// other readers drop them.
+func (c *Cursor) Long() int64 {
+	v := uint64(0)
+	for shift := 0; shift < 70; shift += 7 {
+		b := c.r.U8()
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return zigzag(v)
+		}
+	}
+	c.r.Fail("a number of more than 10 bytes before offset %d", c.r.Offset())
+	return 0
+}
 
 // Bool reads a boolean.
 func (c *Cursor) Bool() bool { return c.r.U8() != 0 }
@@ -110,7 +122,7 @@ func (c *Cursor) skip(s *Schema, depth int) {
 	case Bool:
 		c.r.U8()
 	case Int, Long, Enum:
-		c.r.Uvarint()
+		c.Long()
 	case Float:
 		c.r.U32()
 	case Double:
