@@ -1,0 +1,182 @@
+package overlay
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// The body of a version. Integers are little-endian, varints unsigned LEB128:
+//
+//	"SKOV", version u8 = 1, three zero bytes
+//	u32 length of the header, header: JSON
+//	varint number of chunks; per chunk, oldest first:
+//	    varint length and bytes of the name below chunks/
+//	    varint artifacts, varint files
+//	    varint length of the hot part, u32 its CRC32C
+//	    varint length of the wide part, u32 its CRC32C
+//	    SHA-256 of the object, 32 bytes
+//	    tombstones: form u8 = 1, varint count, per artifact the varint distance from the one before (the first from 0)
+//	                form u8 = 2, varint count of words, u64 words, a bit per artifact, least significant first
+//	u32 CRC32C of everything before it
+//
+// An artifact speaks if its index is among the header's indexes and it has no tombstone: dropping an index touches no chunk.
+const (
+	bodyMagic   = "SKOV"
+	bodyVersion = 1
+	maxBody     = 64 << 20
+	maxHeader   = 16 << 20
+	maxChunks   = 64
+	maxName     = 1024
+	minChunkRef = 47 // bytes of the shortest chunk in a body
+	maxDropped  = 256
+)
+
+// header is the JSON of a version body.
+type header struct {
+	Version     uint64       `json:"version"`
+	Commit      string       `json:"commit"`   // UUID of the commit that made this version
+	Previous    string       `json:"previous"` // and of the version before
+	CommittedMs int64        `json:"committed_ms"`
+	Mounted     bool         `json:"mounted"`
+	Table       Table        `json:"table"`
+	Upstream    Upstream     `json:"upstream"`
+	Indexes     []Definition `json:"indexes"`
+	Dropped     []Dropped    `json:"dropped,omitempty"` // the last ones
+}
+
+// Dropped is a dropped index.
+type Dropped struct {
+	ID      string `json:"id"`
+	Version uint64 `json:"version"` // the first one without it
+}
+
+// chunkRef names a chunk in a version.
+type chunkRef struct {
+	name             string
+	artifacts, files int
+	hotLen, wideLen  int64
+	hotCRC, wideCRC  uint32
+	sha              [32]byte
+	dead             bitset // tombstones
+}
+
+type body struct {
+	header header
+	chunks []chunkRef
+}
+
+func (b *body) encode() ([]byte, error) {
+	head, err := json.Marshal(&b.header)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, "overlay version", err)
+	}
+	if len(head) > maxHeader || len(b.chunks) > maxChunks || len(b.header.Indexes) > maxIndexes {
+		return nil, fault.New(fault.Exhausted, "overlay version", "%d header bytes, %d chunks, %d indexes", len(head), len(b.chunks), len(b.header.Indexes))
+	}
+	var w bytescan.Writer
+	w.Bytes([]byte(bodyMagic))
+	w.Bytes([]byte{bodyVersion, 0, 0, 0})
+	w.U32(uint32(len(head)))
+	w.Bytes(head)
+	w.Uvarint(uint64(len(b.chunks)))
+	for _, c := range b.chunks {
+		w.String(c.name)
+		w.Uvarint(uint64(c.artifacts))
+		w.Uvarint(uint64(c.files))
+		w.Uvarint(uint64(c.hotLen))
+		w.U32(c.hotCRC)
+		w.Uvarint(uint64(c.wideLen))
+		w.U32(c.wideCRC)
+		w.Bytes(c.sha[:])
+		c.dead.encode(&w)
+	}
+	w.U32(bytescan.CRC32C(w.Buf))
+	return w.Buf, nil
+}
+
+func parseBody(name string, raw []byte) (*body, error) {
+	r := bytescan.NewReader(name, raw)
+	if len(raw) < 16 || len(raw) > maxBody {
+		r.Fail("%d bytes are no overlay version", len(raw))
+		return nil, r.Err()
+	}
+	if string(r.Bytes(len(bodyMagic))) != bodyMagic {
+		r.Fail("no overlay version")
+		return nil, r.Err()
+	}
+	if v := r.U8(); v != bodyVersion {
+		return nil, newerFormat(name, int(v), bodyVersion)
+	}
+	end := len(raw) - 4
+	if err := bytescan.CheckCRC(name, raw[:end], bytescan.NewReader(name, raw[end:]).U32()); err != nil {
+		return nil, err
+	}
+	r = bytescan.NewReader(name, raw[:end])
+	r.Bytes(8)
+	b := &body{}
+	head := r.Bytes(int(min(r.U32(), maxHeader+1)))
+	if len(head) > maxHeader {
+		r.Fail("header of more than %d bytes", maxHeader)
+	}
+	if r.Err() == nil {
+		if err := json.Unmarshal(head, &b.header); err != nil {
+			r.Fail("header: %v", err)
+		}
+	}
+	if len(b.header.Indexes) > maxIndexes {
+		r.Fail("%d indexes, limit %d", len(b.header.Indexes), maxIndexes)
+	}
+	b.chunks = make([]chunkRef, r.Count(maxChunks, minChunkRef))
+	for i := range b.chunks {
+		b.chunks[i] = parseChunkRef(r)
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func parseChunkRef(r *bytescan.Reader) chunkRef {
+	c := chunkRef{name: r.String(maxName)}
+	if r.Err() == nil && (c.name == "" || strings.Contains(c.name, "/")) {
+		r.Fail("chunk named %q", c.name)
+	}
+	c.artifacts = r.Count(math.MaxInt32, 0)
+	c.files = r.Count(math.MaxInt32, 0)
+	c.hotLen, c.hotCRC = int64(r.Count(maxChunkHot, 0)), r.U32()
+	c.wideLen, c.wideCRC = int64(r.Count(maxChunkWide, 0)), r.U32()
+	if int64(c.artifacts)*artifactSize > c.hotLen || int64(c.files)*fileSize > c.hotLen {
+		r.Fail("chunk %q: %d artifacts and %d files in %d bytes", c.name, c.artifacts, c.files, c.hotLen)
+	}
+	copy(c.sha[:], r.Bytes(sha256Size))
+	if r.Err() == nil {
+		c.dead = decodeBits(r, c.artifacts)
+	}
+	return c
+}
+
+// newerFormat is the error for bytes of a later format.
+func newerFormat(what string, got, known int) error {
+	return fault.New(fault.Unsupported, what, "format version %d, this build reads %d", got, known).WithFix("upgrade skomer")
+}
+
+// versionName is the object name of a version: the newest comes first in a listing.
+func versionName(version uint64) string { return fmt.Sprintf("%020d", math.MaxUint64-version) }
+
+// versionNumber is the version with the object name, or 0.
+func versionNumber(name string) uint64 {
+	if len(name) != 20 {
+		return 0
+	}
+	n, err := strconv.ParseUint(name, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return math.MaxUint64 - n
+}

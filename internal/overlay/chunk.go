@@ -1,0 +1,223 @@
+package overlay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"sort"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// chunk is an opened chunk: views of its hot part. Every number read from the bytes is checked before it is followed, so
+// that bytes which pass their checksum and are wrong all the same give no answer instead of a panic.
+type chunk struct {
+	hot                                     []byte
+	files, artifacts, bundles, refs, covers table
+	heap                                    []byte
+	indexes                                 []string
+	shapes                                  [][]lineage.Column
+	shapeJSON                               table
+	wide                                    atomic.Pointer[widePart] // nil until read
+}
+
+// table is records of one width.
+type table struct {
+	raw  []byte
+	size int
+	n    int
+}
+
+func (t table) at(i int) []byte { return t.raw[i*t.size : (i+1)*t.size] }
+
+// openChunk reads the hot part of a chunk, whose checksum the caller has verified.
+func openChunk(name string, hot []byte) (*chunk, error) {
+	r := bytescan.NewReader("artifact list "+name, hot)
+	if string(r.Bytes(len(chunkMagic))) != chunkMagic && r.Err() == nil {
+		r.Fail("no artifact list")
+	}
+	version, pad := r.U8(), r.Bytes(3)
+	if r.Err() == nil && version != chunkVersion {
+		return nil, newerFormat("artifact list "+name, int(version), chunkVersion)
+	}
+	if len(pad) == 3 && (pad[0]|pad[1]|pad[2]) != 0 {
+		r.Fail("padding is not zero")
+	}
+	var n [8]int
+	for i := range n {
+		n[i] = int(r.U32())
+	}
+	heap := r.U64()
+	c := &chunk{hot: hot}
+	take := func(size, n int) table { return table{r.Bytes(size * n), size, n} }
+	c.files, c.artifacts, c.bundles = take(fileSize, n[0]), take(artifactSize, n[1]), take(bundleSize, n[2])
+	c.refs, c.covers = take(refSize, n[3]), take(coverSize, n[4])
+	indexes, shapes := take(pairSize, n[5]), take(pairSize, n[6])
+	if n[7] != 0 || n[5] > maxIndexes || n[6] > maxShapes {
+		r.Fail("header of %d indexes and %d column sets", n[5], n[6])
+	}
+	if heap > maxHeap {
+		r.Fail("heap of %d bytes", heap)
+	}
+	c.heap = r.Bytes(int(heap))
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	c.indexes = make([]string, indexes.n)
+	for i := range c.indexes {
+		c.indexes[i] = c.text(indexes.at(i))
+	}
+	return c, c.readShapes(r, shapes)
+}
+
+func (c *chunk) readShapes(r *bytescan.Reader, shapes table) error {
+	c.shapes, c.shapeJSON = make([][]lineage.Column, shapes.n), shapes
+	total := 0
+	for i := range c.shapes {
+		s := c.text(shapes.at(i))
+		if total += len(s); total > maxShapeBytes {
+			r.Fail("column sets of more than %d bytes", maxShapeBytes)
+			break
+		}
+		if err := json.Unmarshal([]byte(s), &c.shapes[i]); err != nil {
+			r.Fail("column set %d: %v", i, err)
+			break
+		}
+	}
+	return r.Err()
+}
+
+// text is the string at an offset and length in the heap, "" if that lies outside. It shares the chunk's bytes, which
+// never change.
+func (c *chunk) text(pair []byte) string {
+	off, n := uint64(binary.LittleEndian.Uint32(pair)), uint64(binary.LittleEndian.Uint32(pair[4:]))
+	if n == 0 || off+n > uint64(len(c.heap)) {
+		return ""
+	}
+	return unsafe.String(&c.heap[off], int(n))
+}
+
+// maxInterpolations is how many guesses come before bisection.
+const maxInterpolations = 4
+
+// find is the range of file records with the key.
+func (c *chunk) find(k pathKey) (from, to int) {
+	raw, n := c.files.raw, c.files.n
+	lo, hi := 0, n
+	want := binary.BigEndian.Uint64(k[:])
+	// Keys are hashes, so interpolation lands within a few records; the steps are bounded and bisection ends the search.
+	low, high := uint64(0), ^uint64(0)
+	for step := 0; step < maxInterpolations && hi-lo > 16; step++ {
+		at := lo + int(float64(want-low)/float64(high-low)*float64(hi-lo-1))
+		at = min(max(at, lo), hi-1)
+		got := binary.BigEndian.Uint64(raw[at*fileSize:])
+		switch {
+		case got < want:
+			lo, low = at+1, got
+		case got > want:
+			hi, high = at, got
+		default:
+			step = maxInterpolations
+		}
+	}
+	// Everything below lo is smaller; everything from hi on is not.
+	from = lo + sort.Search(hi-lo, func(i int) bool {
+		at := (lo + i) * fileSize
+		return bytes.Compare(raw[at:at+16], k[:]) >= 0
+	})
+	for to = from; to < n && bytes.Equal(raw[to*fileSize:to*fileSize+16], k[:]); to++ {
+	}
+	return from, to
+}
+
+// fileRec is a decoded file record.
+type fileRec struct {
+	size           int64
+	records        uint32
+	tag            store.Tag
+	fromRef, toRef int
+}
+
+func (c *chunk) file(i int) fileRec {
+	b := c.files.at(i)
+	f := fileRec{
+		size: int64(binary.LittleEndian.Uint64(b[16:])), records: binary.LittleEndian.Uint32(b[24:]),
+		tag: store.Tag(c.text(b[32:])), fromRef: int(binary.LittleEndian.Uint32(b[28:])), toRef: c.refs.n,
+	}
+	if i+1 < c.files.n {
+		f.toRef = int(binary.LittleEndian.Uint32(c.files.at(i + 1)[28:]))
+	}
+	if f.toRef > c.refs.n {
+		f.toRef = f.fromRef
+	}
+	return f
+}
+
+func (c *chunk) ref(i int) (artifact int, first uint32) {
+	b := c.refs.at(i)
+	return int(binary.LittleEndian.Uint32(b)), binary.LittleEndian.Uint32(b[4:])
+}
+
+// index is the number of the artifact's index among the chunk's ids, -1 if the record is broken.
+func (c *chunk) index(artifact int) int {
+	if artifact >= c.artifacts.n {
+		return -1
+	}
+	if i := int(binary.LittleEndian.Uint32(c.artifacts.at(artifact))); i < len(c.indexes) {
+		return i
+	}
+	return -1
+}
+
+// cover is the range of the artifact's covers.
+func (c *chunk) cover(artifact int) (from, to int) {
+	from, to = int(binary.LittleEndian.Uint32(c.artifacts.at(artifact)[68:])), c.covers.n
+	if artifact+1 < c.artifacts.n {
+		to = int(binary.LittleEndian.Uint32(c.artifacts.at(artifact + 1)[68:]))
+	}
+	if from > to || to > c.covers.n {
+		return 0, 0
+	}
+	return from, to
+}
+
+// bundle is the bundle record of an artifact; ok is false if there is none.
+func (c *chunk) bundle(artifact int) (b bundleInfo, ok bool) {
+	no := int(binary.LittleEndian.Uint32(c.artifacts.at(artifact)[4:]))
+	if no >= c.bundles.n {
+		return b, false
+	}
+	raw := c.bundles.at(no)
+	return bundleInfo{
+		name: c.text(raw), build: c.text(raw[8:]),
+		snapshot: int64(binary.LittleEndian.Uint64(raw[16:])), sequence: int64(binary.LittleEndian.Uint64(raw[24:])),
+	}, true
+}
+
+// shapeText is the column set of an artifact whose shape is known to exist.
+func (c *chunk) shapeText(artifact int) string {
+	return c.text(c.shapeJSON.at(int(binary.LittleEndian.Uint32(c.artifacts.at(artifact)[8:]))))
+}
+
+// search is the artifact with the key, or -1.
+func (c *chunk) search(k Key) int {
+	i := sort.Search(c.artifacts.n, func(i int) bool {
+		b, _ := c.bundle(i)
+		return b.name > k.Bundle || b.name == k.Bundle && c.lineageOff(i) >= k.Lineage
+	})
+	if i == c.artifacts.n || c.lineageOff(i) != k.Lineage {
+		return -1
+	}
+	if b, ok := c.bundle(i); !ok || b.name != k.Bundle {
+		return -1
+	}
+	return i
+}
+
+func (c *chunk) lineageOff(i int) int64 {
+	return int64(binary.LittleEndian.Uint64(c.artifacts.at(i)[40:]))
+}

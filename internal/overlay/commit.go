@@ -1,0 +1,198 @@
+package overlay
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+const (
+	putTries    = 5    // of one object after errors that may pass
+	commitTries = 1000 // lost races of one commit
+	// crowded is the number of chunks from which a commit is followed by a merge.
+	crowded = 48
+	// afterCancel is how long a cancelled commit may take to find out whether it happened.
+	afterCancel = 5 * time.Second
+)
+
+// Commit applies changes to base, the version that the caller planned on (nil: the newest), and makes the result the newest
+// version. If others committed first, the changes are applied anew to what they left. Nothing is committed if the changes
+// leave everything as it is.
+//
+// An error means that nothing was committed, with one exception that its text states: if the store did not answer, the
+// commit may still appear. Committing the same changes again is safe then.
+func (o *Overlay) Commit(ctx context.Context, base *Version, changes ...Change) (*Receipt, error) {
+	r, err := o.commit(ctx, base, changes)
+	if err == nil && r.Changed && len(r.Version.body.chunks) >= crowded {
+		_, _ = o.Compact(ctx) // the commit stands; the next one tries again
+	}
+	return r, err
+}
+
+func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change) (*Receipt, error) {
+	id := uuid.NewString()
+	puts := &chunkPuts{overlay: o, commit: id, written: map[[32]byte]chunkRef{}}
+	base := planned
+	for try := 1; try <= commitTries; try++ {
+		var err error
+		if base == nil {
+			if base, err = o.newestOrEmpty(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if planned == nil {
+			planned = base
+		}
+		r, err := o.attempt(ctx, planned, base, puts, changes)
+		if !fault.Is(err, fault.Conflict) {
+			return r, err
+		}
+		if !pause(ctx, try) {
+			return nil, fault.About(o.prefix, context.Cause(ctx))
+		}
+		base = nil
+	}
+	return nil, fault.New(fault.Conflict, o.prefix, "lost %d races in a row", commitTries).WithRetry()
+}
+
+func (o *Overlay) newestOrEmpty(ctx context.Context) (*Version, error) {
+	v, err := o.newest(ctx)
+	if v == nil && err == nil {
+		v = &Version{body: &body{}, overlay: o}
+	}
+	return v, err
+}
+
+// attempt makes the version after base. A Conflict fault means that it exists already and is another commit's.
+func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chunkPuts, changes []Change) (*Receipt, error) {
+	if err := usable(base); err != nil {
+		return nil, err
+	}
+	d := o.newDraft(planned, base, puts.commit)
+	for _, c := range changes {
+		if err := c.apply(ctx, d); err != nil {
+			return nil, notConflict(err)
+		}
+	}
+	if !d.changed {
+		d.receipt.Version = base
+		return d.receipt, nil
+	}
+	b, fresh, err := d.next(ctx, puts)
+	if err != nil {
+		return nil, notConflict(err)
+	}
+	raw, err := b.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.putVersion(ctx, b, raw); err != nil {
+		return nil, err
+	}
+	v := o.successor(base, b, fresh)
+	o.remember(v)
+	o.head.write(o, v)
+	d.receipt.Version, d.receipt.Changed = v, true
+	return d.receipt, nil
+}
+
+// notConflict makes sure that only a lost race is taken for one.
+func notConflict(err error) error {
+	if fault.Is(err, fault.Conflict) {
+		return &fault.Error{Cause: err, Class: fault.Invalid}
+	}
+	return err
+}
+
+// usable refuses to build on a version of which a part is unreadable for now or as a whole.
+func usable(base *Version) error {
+	if base.broken != nil {
+		e := fault.New(fault.ClassOf(base.broken), base.overlay.prefix, "nothing can be committed on top of version %d", base.number).WithCause(base.broken)
+		if fault.Is(base.broken, fault.Corrupt) {
+			e.WithFix("recover the overlay: the newest readable version becomes the newest again")
+		}
+		return e
+	}
+	for _, w := range base.warnings {
+		if !lasting(w.Reason) {
+			return fault.About(w.Part, w.Reason)
+		}
+	}
+	return nil
+}
+
+// successor is the version that was just committed, without reading it.
+func (o *Overlay) successor(base *Version, b *body, fresh *chunk) *Version {
+	v := &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), overlay: o, warnings: base.warnings}
+	known := map[string]*chunk{}
+	for i, c := range base.body.chunks {
+		known[c.name] = base.views[i].chunk
+	}
+	for i, c := range b.chunks {
+		if v.views[i].chunk = known[c.name]; fresh != nil && i == len(b.chunks)-1 {
+			v.views[i].chunk = fresh
+		}
+	}
+	v.bind()
+	return v
+}
+
+// putVersion creates the version's object. Whatever the store says, the object itself tells who won.
+func (o *Overlay) putVersion(ctx context.Context, b *body, raw []byte) error {
+	key := o.key("versions", versionName(b.header.Version))
+	for try := 1; ; try++ {
+		_, err := o.store.PutNew(ctx, key, bytes.NewReader(raw))
+		if err == nil {
+			return nil
+		}
+		won, known := o.winner(ctx, key, b.header.Commit)
+		switch {
+		case known && won:
+			return nil
+		case known || fault.Is(err, fault.Conflict):
+			return fault.New(fault.Conflict, key, "another commit was first")
+		case !fault.Retryable(err) && ctx.Err() == nil && fault.ClassOf(err) != fault.Unclassified:
+			return fault.About(key, err)
+		case try == putTries || !pause(ctx, try):
+			return fault.New(fault.ClassOf(err), key, "the store did not tell whether version %d was committed; it may still appear", b.header.Version).
+				WithCause(err).WithRetry()
+		}
+	}
+}
+
+// winner reads the version back: known if it is there, won if the commit made it.
+func (o *Overlay) winner(ctx context.Context, key, commit string) (won, known bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
+	defer cancel()
+	for try := 1; ; try++ {
+		raw, err := fetchAll(ctx, o.store, key)
+		if err == nil {
+			b, err := parseBody(key, raw)
+			return err == nil && b.header.Commit == commit, true
+		}
+		if fault.Is(err, fault.NotFound) || try == putTries || !pause(ctx, try) {
+			return false, false
+		}
+	}
+}
+
+// pause waits longer with each try, at random, and tells whether the context is still alive.
+func pause(ctx context.Context, try int) bool {
+	limit := time.Millisecond << min(try, 8)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(rand.N(limit)):
+		return ctx.Err() == nil
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func systemMs() int64 { return time.Now().UnixMilli() }

@@ -1,0 +1,136 @@
+package overlay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// newDraft starts the version after base.
+func (o *Overlay) newDraft(planned, base *Version, commit string) *draft {
+	d := &draft{
+		overlay: o, planned: planned, base: base, commit: commit, receipt: &Receipt{},
+		taken: map[claimed]bool{}, keys: map[Key]bool{}, bundles: map[string]bundleInfo{},
+	}
+	d.header = base.body.header
+	d.header.Indexes = slices.Clone(d.header.Indexes)
+	d.header.Dropped = slices.Clone(d.header.Dropped)
+	d.header.Previous = base.Commit()
+	for _, c := range base.body.chunks {
+		d.dead = append(d.dead, c.dead)
+	}
+	d.header.Version++
+	d.header.Commit = commit
+	d.header.CommittedMs = o.opts.Now()
+	return d
+}
+
+// next is the body of the new version, after its new chunk, if it needs one, has been written.
+func (d *draft) next(ctx context.Context, w *chunkPuts) (*body, *chunk, error) {
+	b := &body{header: d.header}
+	entries := slices.Clone(d.fresh)
+	if len(d.fresh) > 0 && len(d.merge) == 0 {
+		d.merge = d.smallChunks()
+	}
+	merged := map[int]bool{}
+	if len(d.merge) > 0 {
+		more, err := d.overlay.entriesOf(ctx, d)
+		if err != nil && len(d.fresh) == 0 {
+			return nil, nil, err
+		}
+		if err == nil {
+			entries = append(entries, more...)
+			for _, i := range d.merge {
+				merged[i] = true
+			}
+		}
+	}
+	for i, c := range d.base.body.chunks {
+		c.dead = d.dead[i]
+		if !merged[i] && !d.silent(i) {
+			b.chunks = append(b.chunks, c)
+		}
+	}
+	if len(entries) == 0 {
+		return b, nil, nil
+	}
+	ref, c, err := w.put(ctx, entries)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.chunks = append(b.chunks, ref)
+	if len(b.chunks) > maxChunks {
+		return nil, nil, fault.New(fault.Exhausted, d.overlay.prefix, "%d artifact lists, limit %d", len(b.chunks), maxChunks)
+	}
+	return b, c, nil
+}
+
+// silent reports whether no artifact of a chunk of base speaks in the new version.
+func (d *draft) silent(i int) bool {
+	c := d.base.views[i].chunk
+	if c == nil {
+		return false
+	}
+	if d.dead[i].count() == c.artifacts.n {
+		return true
+	}
+	return !slices.ContainsFunc(c.indexes, d.declared)
+}
+
+// chunkPuts writes the chunks of one commit. An attempt that needs the same chunk as one before finds it written.
+type chunkPuts struct {
+	overlay *Overlay
+	commit  string
+	n       int
+	written map[[32]byte]chunkRef
+}
+
+func (w *chunkPuts) put(ctx context.Context, entries []entry) (ref chunkRef, c *chunk, err error) {
+	enc, err := encodeChunk(entries)
+	if err != nil {
+		return ref, nil, err
+	}
+	raw := slices.Concat(enc.hot, enc.wide)
+	sum := sha256.Sum256(raw)
+	ref, done := w.written[sum]
+	if !done {
+		w.n++
+		ref = chunkRef{
+			name: w.commit + "-" + itoa(w.n), artifacts: enc.artifacts, files: enc.files, hotLen: int64(len(enc.hot)), wideLen: int64(len(enc.wide)),
+			hotCRC: bytescan.CRC32C(enc.hot), wideCRC: bytescan.CRC32C(enc.wide), sha: sum,
+		}
+	}
+	if c, err = openChunk(ref.name, enc.hot); err != nil {
+		return ref, nil, err
+	}
+	wide, err := openWide(ref.name, c, enc.wide)
+	if err != nil {
+		return ref, nil, err
+	}
+	c.wide.Store(wide)
+	if done {
+		return ref, c, nil
+	}
+	if err := w.overlay.putOwn(ctx, w.overlay.key("chunks", ref.name), raw); err != nil {
+		return ref, nil, err
+	}
+	w.written[sum] = ref
+	return ref, c, nil
+}
+
+// putOwn creates an object whose name no other commit uses: that it exists already means that an earlier try succeeded.
+func (o *Overlay) putOwn(ctx context.Context, key string, raw []byte) error {
+	for try := 1; ; try++ {
+		_, err := o.store.PutNew(ctx, key, bytes.NewReader(raw))
+		switch {
+		case err == nil || fault.Is(err, fault.Conflict):
+			return nil
+		case !fault.Retryable(err) || try == putTries || !pause(ctx, try):
+			return fault.About(key, err)
+		}
+	}
+}

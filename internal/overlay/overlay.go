@@ -1,0 +1,239 @@
+package overlay
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Overlay is the overlay under one prefix. It is safe for concurrent use. Chunks of the newest version stay in memory.
+type Overlay struct {
+	store  store.Store
+	prefix string
+	opts   Options
+
+	mu     sync.Mutex
+	latest *Version          // the newest one seen
+	chunks map[string]*chunk // of latest, by name
+
+	head headWriter
+}
+
+// Options tune an overlay. The zero value is right.
+type Options struct {
+	Now func() int64 // milliseconds since 1970; nil: the system's clock
+}
+
+// Open makes an overlay of what is under prefix. Nothing is read yet.
+func Open(st store.Store, prefix string, opts Options) *Overlay {
+	if opts.Now == nil {
+		opts.Now = systemMs
+	}
+	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, chunks: map[string]*chunk{}}
+	return o
+}
+
+// Prefix is where the overlay lies, without a slash at the end.
+func (o *Overlay) Prefix() string { return o.prefix }
+
+// DataKey is the key of an object below data/, where bundles live.
+func (o *Overlay) DataKey(name string) string { return o.key("data", name) }
+
+func (o *Overlay) key(parts ...string) string { return o.prefix + "/" + strings.Join(parts, "/") }
+
+// Latest returns the newest version: one listing, and if it is not the one already known, a read of its body and a wave for
+// the chunks that are new. A NotFound fault means that the table is not mounted here.
+func (o *Overlay) Latest(ctx context.Context) (*Version, error) {
+	v, err := o.newest(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil || v.broken == nil && !v.Mounted() {
+		return nil, o.notMounted()
+	}
+	return v, nil
+}
+
+func (o *Overlay) notMounted() error {
+	return fault.New(fault.NotFound, o.prefix, "no table is mounted here").WithFix("skomer mount TABLE --overlay %s", o.prefix)
+}
+
+// newest is the newest version, mounted or not; nil if there is none.
+func (o *Overlay) newest(ctx context.Context) (*Version, error) {
+	number, err := o.newestNumber(ctx)
+	if err != nil || number == 0 {
+		return nil, err
+	}
+	o.mu.Lock()
+	known := o.latest
+	o.mu.Unlock()
+	if known != nil && known.number >= number {
+		return known, nil
+	}
+	v, err := o.load(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	o.remember(v)
+	return v, nil
+}
+
+// newestNumber lists one key; only strange objects below versions/ make it list more.
+func (o *Overlay) newestNumber(ctx context.Context) (uint64, error) {
+	prefix := o.key("versions") + "/"
+	after := ""
+	for ask := 1; ; ask = 1000 {
+		infos, err := o.store.List(ctx, prefix, after, ask)
+		if err != nil {
+			return 0, fault.About("overlay versions", err)
+		}
+		for _, in := range infos {
+			if n := versionNumber(strings.TrimPrefix(in.Key, prefix)); n > 0 {
+				return n, nil
+			}
+		}
+		if len(infos) < ask {
+			return 0, nil
+		}
+		after = infos[len(infos)-1].Key
+	}
+}
+
+// remember makes v the newest version known, unless a newer one is. A version with parts that may be readable next time
+// is not kept; its chunks are.
+func (o *Overlay) remember(v *Version) {
+	if v.broken != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.latest != nil && o.latest.number >= v.number {
+		return
+	}
+	clear(o.chunks)
+	for i, c := range v.body.chunks {
+		if v.views[i].chunk != nil {
+			o.chunks[c.name] = v.views[i].chunk
+		}
+	}
+	if !slices.ContainsFunc(v.warnings, func(w Warning) bool { return !lasting(w.Reason) }) {
+		o.latest = v
+	}
+}
+
+// lasting reports whether reading again cannot help.
+func lasting(err error) bool {
+	switch fault.ClassOf(err) {
+	case fault.Corrupt, fault.NotFound, fault.Unsupported:
+		return !fault.Retryable(err)
+	default:
+		return false
+	}
+}
+
+// At reads one version. A NotFound fault if it never existed.
+func (o *Overlay) At(ctx context.Context, number uint64) (*Version, error) {
+	return o.load(ctx, number)
+}
+
+// load reads a version. Only trouble with the store is an error; what is damaged or too new gives a broken version.
+func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
+	key := o.key("versions", versionName(number))
+	raw, err := fetchAll(ctx, o.store, key)
+	if err != nil {
+		return nil, fault.About("overlay version", err)
+	}
+	b, err := parseBody(key, raw)
+	if err == nil && b.header.Version != number {
+		err = fault.New(fault.Corrupt, key, "says that it is version %d", b.header.Version)
+	}
+	if err != nil {
+		return &Version{number: number, body: &body{}, broken: err, warnings: []Warning{{key, err}}, overlay: o}, nil
+	}
+	return o.openVersion(ctx, b)
+}
+
+func fetchAll(ctx context.Context, st store.Store, key string) ([]byte, error) {
+	r := st.Fetch(ctx, []store.Read{{Key: key}})[0]
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return r.Data[0], nil
+}
+
+// openVersion fetches the chunks that are not in memory, in one wave.
+func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
+	v := &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), overlay: o}
+	var reads []store.Read
+	var missing []int
+	o.mu.Lock()
+	for i, c := range b.chunks {
+		if known := o.chunks[c.name]; known != nil {
+			v.views[i].chunk = known
+			continue
+		}
+		missing = append(missing, i)
+		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
+	}
+	o.mu.Unlock()
+	if len(reads) > 0 {
+		for k, r := range o.store.Fetch(ctx, reads) {
+			i := missing[k]
+			c, err := o.openRef(&b.chunks[i], r)
+			if ctx.Err() != nil {
+				return nil, fault.About(o.prefix, context.Cause(ctx))
+			}
+			if err != nil {
+				v.warnings = append(v.warnings, Warning{reads[k].Key, err})
+			}
+			v.views[i].chunk = c
+		}
+	}
+	v.bind()
+	return v, nil
+}
+
+func (o *Overlay) openRef(ref *chunkRef, r store.Result) (*chunk, error) {
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	what := "artifact list " + ref.name
+	if err := bytescan.CheckCRC(what, r.Data[0], ref.hotCRC); err != nil {
+		return nil, err
+	}
+	c, err := openChunk(ref.name, r.Data[0])
+	if err != nil {
+		return nil, err
+	}
+	if c.artifacts.n != ref.artifacts || c.files.n != ref.files {
+		return nil, fault.New(fault.Corrupt, what, "%d artifacts of %d files, its version says %d of %d", c.artifacts.n, c.files.n, ref.artifacts, ref.files)
+	}
+	return c, nil
+}
+
+// bind finds out which index ids of each chunk are declared.
+func (v *Version) bind() {
+	number := make(map[string]int32, len(v.body.header.Indexes))
+	for i, d := range v.body.header.Indexes {
+		number[d.ID] = int32(i)
+	}
+	for i := range v.views {
+		w := &v.views[i]
+		w.dead = v.body.chunks[i].dead
+		if w.chunk == nil {
+			continue
+		}
+		w.live = make([]int32, len(w.chunk.indexes))
+		for k, id := range w.chunk.indexes {
+			w.live[k] = -1
+			if n, ok := number[id]; ok {
+				w.live[k] = n
+			}
+		}
+	}
+}

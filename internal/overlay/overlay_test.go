@@ -1,0 +1,129 @@
+package overlay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+)
+
+func TestAnUnmountedPrefixIsNotFound(t *testing.T) {
+	st := newMem()
+	_, err := Open(st, "o", Options{}).Latest(t.Context())
+	require.True(t, fault.Is(err, fault.NotFound), err)
+	_, err = Open(st, "o", Options{}).Commit(t.Context(), nil, AddIndex(definition("bloom", 1)))
+	require.True(t, fault.Is(err, fault.NotFound), err)
+}
+
+func TestMountAddPublishFindDrop(t *testing.T) {
+	st := newMem()
+	o, id := withIndex(t, st)
+	a, b, c := fileID(1), fileID(2), fileID(3)
+	r := commit(t, o, nil, Publish(nil, build("b1", artifact(id, 0, a), artifact(id, 1, b, c))))
+	require.Empty(t, r.Discarded)
+	for _, v := range []*Version{r.Version, fresh(t, o)} {
+		require.Equal(t, uint64(3), v.Number())
+		require.Equal(t, testTable, v.Table())
+		require.Equal(t, testUpstream, v.Upstream())
+		require.Empty(t, v.Warnings())
+		require.Empty(t, v.Find("s3://lake/t/data/none.parquet"))
+		p := v.Find(c.Path)
+		require.Len(t, p, 1)
+		require.Equal(t, Placement{At: p[0].At, IndexID: id, First: uint32(b.Records), Rows: uint32(c.Records), Identity: c}, p[0])
+		info, ok := v.Artifact(p[0].At)
+		require.True(t, ok)
+		want := artifact(id, 1, b, c)
+		require.Equal(t, ArtifactInfo{
+			At: p[0].At, IndexID: id, Bundle: "o/data/b1.puffin", BuildID: "b1", SnapshotID: 11, Sequence: 1, FormatVersion: lineage.FormatVersion,
+			TableUUID: testTable.UUID, Rows: uint32(b.Records + c.Records), Files: 2, Body: want.Body, Root: want.Root, Lineage: want.Lineage,
+			RootInline: want.RootInline, Columns: want.Columns,
+		}, info)
+		require.True(t, lineage.CheckClaim(info.Claim(), lineage.Options{TableUUID: testTable.UUID, TableLastSequence: 1}).OK())
+		paths, sum, err := v.Paths(t.Context(), p[0].At)
+		require.NoError(t, err)
+		require.Equal(t, []string{b.Path, c.Path}, paths)
+		require.Equal(t, want.BodySHA256, sum)
+		n := 0
+		v.Each(func(ArtifactInfo) bool { n++; return true })
+		require.Equal(t, 2, n)
+	}
+	r = commit(t, o, r.Version, DropIndex(id))
+	for _, v := range []*Version{r.Version, fresh(t, o)} {
+		require.Empty(t, v.Indexes())
+		require.Empty(t, v.Find(a.Path))
+		require.Equal(t, []Dropped{{ID: id, Version: 4}}, v.Dropped())
+	}
+	again := commit(t, o, nil, DropIndex(id))
+	require.False(t, again.Changed)
+	_, err := o.Commit(t.Context(), nil, DropIndex("nope"))
+	require.True(t, fault.Is(err, fault.NotFound), err)
+}
+
+func TestUnmountKeepsWhatMountFindsAgain(t *testing.T) {
+	o, id := withIndex(t, newMem())
+	commit(t, o, nil, Publish(nil, build("b1", artifact(id, 0, fileID(1)))))
+	commit(t, o, nil, Unmount())
+	_, err := Open(o.store, "o", Options{}).Latest(t.Context())
+	require.True(t, fault.Is(err, fault.NotFound), err)
+	commit(t, o, nil, Mount(testTable, testUpstream))
+	require.Len(t, fresh(t, o).Find(fileID(1).Path), 1)
+}
+
+func TestAnotherTableIsRefused(t *testing.T) {
+	o := mounted(t, newMem())
+	_, err := o.Commit(t.Context(), nil, Mount(Table{UUID: "other", Location: testTable.Location}, testUpstream))
+	require.True(t, fault.Is(err, fault.Refused), err)
+	r := commit(t, o, nil, Mount(testTable, testUpstream))
+	require.False(t, r.Changed)
+}
+
+func TestTheHeadFollowsAndDecidesNothing(t *testing.T) {
+	st := newMem()
+	o, id := withIndex(t, st)
+	o.Close()
+	h, err := o.ReadHead(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, Head{FormatVersion: 1, OverlayVersion: 2, Table: testTable, Upstream: testUpstream, Mounted: true, Indexes: []string{id}}, h)
+	tag := st.Stat(t.Context(), []string{"o/" + HeadName})[0].Tag
+	_, err = st.PutIf(t.Context(), "o/"+HeadName, tag, []byte("{damaged"))
+	require.NoError(t, err)
+	_, err = o.ReadHead(t.Context())
+	require.True(t, fault.Is(err, fault.Corrupt), err)
+	require.Equal(t, uint64(2), fresh(t, o).Number())
+	require.NoError(t, st.Delete(t.Context(), []string{"o/" + HeadName}))
+	require.Equal(t, uint64(2), fresh(t, o).Number())
+	commit(t, o, nil, DropIndex(id))
+	o.Close()
+	h, err = o.ReadHead(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, uint64(3), h.OverlayVersion)
+}
+
+func TestStrangeObjectsBesideVersionsAreSkipped(t *testing.T) {
+	st := newMem()
+	o, _ := withIndex(t, st)
+	for _, name := range []string{"!", "0000", "00000000000000000000x", "1844674407370955161", "18446744073709551615", "zz"} {
+		_, err := st.PutIf(t.Context(), "o/versions/"+name, "", []byte("x"))
+		require.NoError(t, err)
+	}
+	require.Equal(t, uint64(2), fresh(t, o).Number())
+}
+
+func TestInFlightBuildsAreSeenUntilWithdrawn(t *testing.T) {
+	o := mounted(t, newMem())
+	require.Error(t, o.Declare(t.Context(), InFlight{BuildID: "a/b"}))
+	require.NoError(t, o.Declare(t.Context(), InFlight{BuildID: "b1", StartedMs: 5, Indexes: []string{"i"}}))
+	require.True(t, fault.Is(o.Declare(t.Context(), InFlight{BuildID: "b1"}), fault.Conflict))
+	_, err := o.store.PutIf(t.Context(), "o/inflight/b2", "", []byte("damaged"))
+	require.NoError(t, err)
+	list, err := o.InFlight(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []InFlight{{BuildID: "b1", StartedMs: 5, Indexes: []string{"i"}}, {BuildID: "b2"}}, list)
+	require.NoError(t, o.Withdraw(t.Context(), "b1"))
+	require.NoError(t, o.Withdraw(t.Context(), "b2"))
+	list, err = o.InFlight(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, list)
+}

@@ -1,0 +1,91 @@
+package overlay
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// Recover makes an overlay writable again whose newest version is damaged, or frees it of chunks that are: the newest
+// readable version, without the chunks that are lost for good, becomes a new version. It refuses when the trouble may
+// pass or a newer Skomer wrote it. What was lost is unindexed until the next sync.
+func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
+	number, err := o.newestNumber(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if number == 0 {
+		return nil, o.notMounted()
+	}
+	good, err := o.newestReadable(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	if good.number == number && len(good.warnings) == 0 {
+		return good, nil
+	}
+	d := o.newDraft(good, good, uuid.NewString())
+	d.header.Version = number + 1
+	b := &body{header: d.header}
+	for i, c := range good.body.chunks {
+		if good.views[i].chunk != nil {
+			b.chunks = append(b.chunks, c)
+		}
+	}
+	raw, err := b.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.putVersion(ctx, b, raw); err != nil {
+		return nil, err
+	}
+	v := o.successor(good, b, nil)
+	v.warnings = nil
+	o.remember(v)
+	o.head.write(o, v)
+	return v, nil
+}
+
+// newestReadable walks back from version number.
+func (o *Overlay) newestReadable(ctx context.Context, number uint64) (*Version, error) {
+	after, prefix := "", o.key("versions")+"/"
+	for {
+		page, err := o.store.List(ctx, prefix, after, listPage)
+		if err != nil {
+			return nil, fault.About(prefix, err)
+		}
+		for _, in := range page {
+			n := versionNumber(strings.TrimPrefix(in.Key, prefix))
+			if n == 0 || n > number {
+				continue
+			}
+			v, err := o.load(ctx, n)
+			if err != nil {
+				return nil, err
+			}
+			if v.broken == nil {
+				return v, o.onlyLost(v)
+			}
+			if !fault.Is(v.broken, fault.Corrupt) {
+				return nil, v.broken
+			}
+		}
+		if len(page) < listPage {
+			return nil, fault.New(fault.Corrupt, o.prefix, "no readable version").WithFix("mount the table to a new overlay")
+		}
+		after = page[len(page)-1].Key
+	}
+}
+
+// onlyLost refuses where a chunk may become readable.
+func (o *Overlay) onlyLost(v *Version) error {
+	for _, w := range v.warnings {
+		if !lasting(w.Reason) || fault.Is(w.Reason, fault.Unsupported) {
+			return fault.About(w.Part, w.Reason)
+		}
+	}
+	return nil
+}
