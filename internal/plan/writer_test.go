@@ -225,4 +225,3 @@ func murmur(b []byte) uint32 {
 func lossy(s string, n int) []byte {
 	return []byte(strings.ToValidUTF8(s[:min(n, len(s))], "\uFFFD"))
 }
-
