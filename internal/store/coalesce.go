@@ -56,7 +56,7 @@ func (p *Plan) resolve(size int64) error {
 			s = Span{size - n, n}
 		case s.Off < 0:
 			s.Len = 0
-		case s.Len < 0 || s.Off > math.MaxInt64-s.Len:
+		case s.Len < 0 || s.Len == ToEnd || s.Off > math.MaxInt64-s.Len:
 			return fault.New(fault.Corrupt, p.key, "impossible range: offset %d, length %d", s.Off, s.Len)
 		case size >= 0 && s.End() > size:
 			return pastEnd(p.key, s, size)

@@ -21,9 +21,9 @@ func testSpans(t *testing.T, k *kit) {
 
 	r = k.read("o", tag, store.Span{Off: 7, Len: 2}, store.Span{Off: 0, Len: 1}, store.Span{Off: 0, Len: 10}, store.Span{Off: 7, Len: 2},
 		store.Span{Off: 8, Len: 2}, store.Suffix(3), store.Suffix(1), store.Suffix(10), store.Suffix(1000),
-		store.Span{Off: 10, Len: 0}, store.Span{Off: 3, Len: 0}, store.Suffix(0))
+		store.Span{Off: 10, Len: 0}, store.Span{Off: 3, Len: 0}, store.Suffix(0), store.Span{Off: -2, Len: 99}, store.Suffix(math.MinInt64))
 	require.NoError(t, r.Err)
-	require.Equal(t, []string{"78", "0", "0123456789", "78", "89", "789", "9", "0123456789", "0123456789", "", "", ""}, texts(r.Data))
+	require.Equal(t, []string{"78", "0", "0123456789", "78", "89", "789", "9", "0123456789", "0123456789", "", "", "", "89", "0123456789"}, texts(r.Data))
 	require.EqualValues(t, 10, r.Size)
 	require.Equal(t, tag, r.Tag)
 
@@ -79,7 +79,7 @@ func testRandomSpans(t *testing.T, k *kit) {
 func testPastTheEnd(t *testing.T, k *kit) {
 	tag := k.put("o", []byte("0123456789"))
 	for _, s := range []store.Span{{Off: 9, Len: 2}, {Off: 10, Len: 1}, {Off: 11, Len: 0}, {Off: 1 << 40, Len: 1}, {Off: 0, Len: 11},
-		{Off: 5, Len: math.MaxInt64}, {Off: math.MaxInt64, Len: 1}, {Off: 2, Len: -1}} {
+		{Off: 5, Len: math.MaxInt64}, {Off: 0, Len: math.MaxInt64}, {Off: math.MaxInt64, Len: 1}, {Off: 2, Len: -1}} {
 		for _, want := range []store.Tag{"", tag} {
 			r := k.read("o", want, store.Span{Off: 0, Len: 4}, s)
 			require.Equal(t, fault.Corrupt, fault.ClassOf(r.Err), "span %v: %v", s, r.Err)
