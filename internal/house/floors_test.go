@@ -59,6 +59,7 @@ var rooms = map[string]room{
 
 	"": {floor: 8, upTo: 7},
 
+	"examples":        {floor: 0, upTo: -1},
 	"api":             {floor: 9, upTo: 8},
 	"internal/server": {floor: 9, upTo: 8, also: []string{"api"}},
 
