@@ -18,6 +18,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // CRC32C is the checksum that every separately read unit carries (RFC 3720, polynomial 0x1EDC6F41).
 func CRC32C(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// ExtendCRC is the checksum of what sum stands for followed by b; the checksum of nothing is 0.
+func ExtendCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
+
 // CheckCRC returns a corrupt fault unless b has checksum want.
 func CheckCRC(what string, b []byte, want uint32) error {
 	if got := CRC32C(b); got != want {

@@ -1,0 +1,87 @@
+package bundle
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Description is what a Puffin file, ours or not, says of itself.
+type Description struct {
+	Key        string            `json:"key"`
+	Size       int64             `json:"size"`
+	Ours       bool              `json:"ours"` // a bundle with artifacts
+	Properties map[string]string `json:"properties,omitempty"`
+	Blobs      []BlobLine        `json:"blobs"`
+	Artifacts  []ArtifactLine    `json:"artifacts,omitempty"`
+}
+
+// BlobLine is one blob as the footer lists it.
+type BlobLine struct {
+	Type           string            `json:"type"`
+	Fields         []int32           `json:"fields"`
+	SnapshotID     int64             `json:"snapshot_id"`
+	SequenceNumber int64             `json:"sequence_number"`
+	Offset         int64             `json:"offset"`
+	Length         int64             `json:"length"`
+	Codec          string            `json:"compression_codec,omitempty"`
+	Properties     map[string]string `json:"properties,omitempty"`
+}
+
+// ArtifactLine is one artifact. Problem tells what about it cannot be believed.
+type ArtifactLine struct {
+	IndexID     string          `json:"index_id"`
+	BlobType    string          `json:"blob_type"`
+	BodyOffset  int64           `json:"body_offset"`
+	BodyLength  int64           `json:"body_length"`
+	RootOffset  int64           `json:"root_offset"`
+	RootLength  int64           `json:"root_length"`
+	BodySHA256  string          `json:"body_sha256"`
+	Lineage     *lineage.Record `json:"lineage,omitempty"`
+	Problem     string          `json:"problem,omitempty"`
+	LineageSize int64           `json:"lineage_length"`
+}
+
+// Describe reads footer, directory and lineage of a Puffin file. bodies says whether bodies are read and verified too.
+func Describe(ctx context.Context, st store.Store, key string, bodies bool) (*Description, error) {
+	b, err := Open(ctx, st, key)
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{Key: key, Size: b.Size, Ours: b.roots != nil, Properties: b.Footer.Properties}
+	for _, x := range b.Footer.Blobs {
+		d.Blobs = append(d.Blobs, BlobLine{x.Type, x.Fields, x.SnapshotID, x.SequenceNumber, x.Offset, x.Length, x.Codec, x.Properties})
+	}
+	for i := range b.Artifacts {
+		d.Artifacts = append(d.Artifacts, b.line(ctx, i, bodies))
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return d, nil
+}
+
+func (b *Bundle) line(ctx context.Context, i int, bodies bool) ArtifactLine {
+	a := &b.Artifacts[i]
+	out := ArtifactLine{
+		IndexID: a.IndexID, BlobType: a.BlobType, BodyOffset: a.Body.Off, BodyLength: a.Body.Len, RootOffset: a.Root.Off, RootLength: a.Root.Len,
+		BodySHA256: hex.EncodeToString(a.BodySHA256[:]), LineageSize: a.Lineage.Len,
+	}
+	rec, err := b.Lineage(ctx, i)
+	out.Lineage = rec
+	if err == nil {
+		_, err = b.Root(ctx, i)
+	}
+	if err == nil && rec.IndexChecksum != hex.EncodeToString(a.BodySHA256[:]) {
+		out.Problem = "lineage and directory name different checksums of the body"
+	}
+	if err == nil && bodies {
+		err = b.VerifyBody(ctx, i)
+	}
+	if err != nil {
+		out.Problem = err.Error()
+	}
+	return out
+}
