@@ -62,6 +62,9 @@ type readerPlan struct {
 // table's name mapping, nil if it has none. A column whose file type cannot become the table's, or that is encrypted, is an
 // Unsupported fault that names file, column and types.
 func (f *File) Bind(paths []column.Path, names []facts.MappedField) (*Binding, error) {
+	if f.sharedID {
+		return nil, fault.New(fault.Corrupt, f.name, "two columns of the file have the same field id")
+	}
 	b := &Binding{file: f, index: map[int]*chunkIndex{}}
 	for _, p := range paths {
 		col, err := f.bindPath(p, names)
@@ -97,7 +100,7 @@ func (f *File) checkLeaf(leaf int) error {
 			return fault.New(fault.Corrupt, "", "is %s in the schema and %s in row group %d", n.phys, k.phys, g)
 		case k.codec == codecLZO || k.codec < 0 || int(k.codec) >= len(codecNames):
 			return unsupportedCodec(k.codec)
-		case n.rep == 0 && k.numValues != f.meta.groups[g].rows || k.numValues < 0:
+		case n.rep == 0 && k.numValues > f.meta.groups[g].rows || k.numValues < 0:
 			return fault.New(fault.Corrupt, "", "claims %d values for %d rows in row group %d", k.numValues, f.meta.groups[g].rows, g)
 		}
 		if f.meta.groups[g].rows == 0 {

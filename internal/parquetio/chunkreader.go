@@ -56,6 +56,9 @@ var errIndexed = fault.New(fault.Corrupt, "", "the page index contradicts the pa
 
 // open starts the next data page; ok is false at the end of the chunk's segments.
 func (r *chunkReader) open() (ok bool, err error) {
+	if r.leaf.rep > 0 && r.seen >= r.chunk.numValues {
+		return false, nil // what follows the last value is no page
+	}
 	for len(r.segments) > 0 {
 		seg := &r.segments[0]
 		if len(seg.data) == 0 {
@@ -133,7 +136,7 @@ func (r *chunkReader) startPage(seg *segment, h pageHeader, body []byte) error {
 	p := &r.page
 	p.left, p.pending = int(h.values), &lazy{header: h, body: body}
 	r.seen += int64(h.values)
-	if r.seen > r.chunk.numValues {
+	if r.leaf.rep > 0 && r.seen > r.chunk.numValues {
 		return fault.New(fault.Corrupt, "", "pages hold more than the chunk's %d values", r.chunk.numValues)
 	}
 	if err := r.checkStart(seg, h); err != nil {

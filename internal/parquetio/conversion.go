@@ -34,7 +34,7 @@ func convert(n *node, t column.Type) (*conversion, error) {
 		c.null = true
 		return c, nil
 	}
-	if n.logical == decimalType && t.Kind != column.Decimal {
+	if n.logical == decimalType && n.precision <= 38 && t.Kind != column.Decimal {
 		return nil, mismatch(n, t)
 	}
 	ok := false

@@ -32,7 +32,7 @@ func (c *compact) element() element {
 			e.precision = c.int32()
 		case id == 9 && typ == thriftI32:
 			e.id = c.int32()
-			e.hasID = e.id >= 0
+			e.hasID = e.id > 0 // writers without ids leave 0 or -1
 		case id == 10 && typ == thriftStruct:
 			c.logicalType(&e)
 		default:
@@ -47,6 +47,10 @@ func (c *compact) element() element {
 }
 
 func (e *element) applyConverted(converted int32) {
+	if converted == 24 || converted == 25 { // parquet-cpp's NA
+		e.logical = nullType
+		return
+	}
 	if int(converted) >= len(convertedTypes) {
 		e.logical = unknownLogical
 		return

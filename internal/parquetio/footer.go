@@ -44,9 +44,11 @@ type File struct {
 	root   *node
 	leaves []*node
 	hasIDs bool
-	starts []uint32 // first row of each row group, and the end
-	writer writer
-	index  pageIndexes
+	// sharedID: two fields of one group have the same id.
+	sharedID bool
+	starts   []uint32 // first row of each row group, and the end
+	writer   writer
+	index    pageIndexes
 }
 
 // ParseFooter parses the footer of a file of size bytes from its last bytes. When tail is too short, f and err are nil and
@@ -123,6 +125,9 @@ func (f *File) checkRows() error {
 		sum += rows
 	}
 	f.starts = append(f.starts, uint32(sum))
+	if f.meta.rows == 0 { // some writers leave it so
+		f.meta.rows = sum
+	}
 	if f.meta.rows != sum {
 		return fault.New(fault.Corrupt, "footer", "claims %d rows, its row groups hold %d", f.meta.rows, sum)
 	}

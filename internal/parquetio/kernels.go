@@ -191,16 +191,11 @@ func scaleDays(dst, src []byte, k int, by int64) error {
 // julianEpoch is the Julian day number of 1970-01-01. INT96 is nanoseconds of the day (64 bits) and Julian day (32 bits).
 const julianEpoch = 2_440_588
 
+// int96ToMicros wraps around like Spark, which wraps when it writes: its own far timestamps come back.
 func int96ToMicros(dst, src []byte, k int) error {
 	for i := range k {
 		day, nanos := int96(src[i*12:])
-		// 2^32 days of microseconds do not fit 64 bits; days up to about ±106 million do.
-		micros, err := multiply(day, microsPerDay)
-		sum := micros + floorDiv(nanos, 1000)
-		if err != nil || (sum < micros) != (nanos < 0) && nanos != 0 {
-			return outOfRange(day, microsPerDay)
-		}
-		le.PutUint64(dst[i*8:], uint64(sum))
+		le.PutUint64(dst[i*8:], uint64(day*microsPerDay+floorDiv(nanos, 1000)))
 	}
 	return nil
 }

@@ -173,11 +173,15 @@ func (f *File) chunkSpan(k *chunk) (store.Span, error) {
 	if k.dictOffset >= magicSize && k.dictOffset < k.dataOffset {
 		s.Off = k.dictOffset
 	}
-	if s.Off < magicSize || s.Len < 0 || s.Len > f.size || s.Off > f.size-s.Len {
+	end := f.size - tailSize
+	if s.Len > 0 && s.Off < end {
+		s.Len = min(s.Len, end-s.Off) // pages past the end fail by themselves
+	}
+	if s.Off < magicSize || s.Len < 0 || s.Len > end || s.Off > end-s.Len {
 		return s, fault.New(fault.Corrupt, "", "column chunk [%d, +%d) lies outside the file of %d bytes", s.Off, s.Len, f.size)
 	}
 	if f.writer.shortChunks() {
-		s.Len += min(100, f.size-s.End())
+		s.Len += min(100, end-s.End())
 	}
 	return s, nil
 }

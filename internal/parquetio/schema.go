@@ -71,10 +71,15 @@ func (f *File) buildNode(parent *node, at *int, depth int) (*node, error) {
 	if n.element.kids < 0 || int(n.element.kids) > len(f.meta.elements)-*at {
 		return nil, fault.New(fault.Corrupt, "schema", "group %s claims %d children", n.path(), n.element.kids)
 	}
+	ids := map[int32]bool{}
 	for range n.element.kids {
 		kid, err := f.buildNode(n, at, depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if kid.hasID {
+			f.sharedID = f.sharedID || ids[kid.id]
+			ids[kid.id] = true
 		}
 		n.kids = append(n.kids, kid)
 	}
