@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -54,28 +55,31 @@ func Describe(ctx context.Context, st store.Store, key string, bodies bool) (*De
 	for _, x := range b.Footer.Blobs {
 		d.Blobs = append(d.Blobs, BlobLine{x.Type, x.Fields, x.SnapshotID, x.SequenceNumber, x.Offset, x.Length, x.Codec, x.Properties})
 	}
-	for i := range b.Artifacts {
-		d.Artifacts = append(d.Artifacts, b.line(ctx, i, bodies))
-		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
-		}
+	all := make([]int, len(b.Artifacts))
+	for i := range all {
+		all[i] = i
+	}
+	recs, errs := b.Lineages(ctx, all)
+	for i := range all {
+		d.Artifacts = append(d.Artifacts, b.line(ctx, i, recs[i], errs[i], bodies))
+	}
+	if ctx.Err() != nil {
+		return nil, fault.About(key, context.Cause(ctx))
 	}
 	return d, nil
 }
 
-func (b *Bundle) line(ctx context.Context, i int, bodies bool) ArtifactLine {
+func (b *Bundle) line(ctx context.Context, i int, rec *lineage.Record, err error, bodies bool) ArtifactLine {
 	a := &b.Artifacts[i]
 	out := ArtifactLine{
 		IndexID: a.IndexID, BlobType: a.BlobType, BodyOffset: a.Body.Off, BodyLength: a.Body.Len, RootOffset: a.Root.Off, RootLength: a.Root.Len,
-		BodySHA256: hex.EncodeToString(a.BodySHA256[:]), LineageSize: a.Lineage.Len,
+		BodySHA256: hex.EncodeToString(a.BodySHA256[:]), LineageSize: a.Lineage.Len, Lineage: rec,
 	}
-	rec, err := b.Lineage(ctx, i)
-	out.Lineage = rec
+	if err == nil && rec.IndexChecksum != out.BodySHA256 {
+		err = fault.New(fault.Corrupt, b.Key, "lineage and directory name different checksums of the body")
+	}
 	if err == nil {
 		_, err = b.Root(ctx, i)
-	}
-	if err == nil && rec.IndexChecksum != hex.EncodeToString(a.BodySHA256[:]) {
-		out.Problem = "lineage and directory name different checksums of the body"
 	}
 	if err == nil && bodies {
 		err = b.VerifyBody(ctx, i)

@@ -3,7 +3,6 @@ package bundle
 import (
 	"context"
 	"crypto/sha256"
-	"strings"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -104,27 +103,43 @@ func (b *Bundle) Root(ctx context.Context, i int) ([]byte, error) {
 	return root, VerifyRoot(b.Key, p, root)
 }
 
-// Lineage is the verified lineage record of an artifact.
-func (b *Bundle) Lineage(ctx context.Context, i int) (*lineage.Record, error) {
-	a := &b.Artifacts[i]
-	raw, err := b.read(ctx, a.Lineage.Off, min(a.Lineage.Len, lineage.MaxRecord+1))
-	if err != nil {
-		return nil, err
+// Lineages is the lineage records of artifacts, read in one wave; one error per artifact.
+func (b *Bundle) Lineages(ctx context.Context, artifacts []int) ([]*lineage.Record, []error) {
+	recs, errs := make([]*lineage.Record, len(artifacts)), make([]error, len(artifacts))
+	read := store.Read{Key: b.Key, Tag: b.Tag}
+	for _, i := range artifacts {
+		p := b.Artifacts[i].Lineage
+		read.Spans = append(read.Spans, store.Span{Off: p.Off, Len: min(p.Len, lineage.MaxRecord+1)})
 	}
+	if len(artifacts) == 0 {
+		return recs, errs
+	}
+	r := b.store.Fetch(ctx, []store.Read{read})[0]
+	for k, i := range artifacts {
+		if errs[k] = fault.About(b.Key, r.Err); errs[k] == nil {
+			recs[k], errs[k] = b.checkLineage(i, r.Data[k])
+		}
+	}
+	return recs, errs
+}
+
+// checkLineage compares a record with its checksum and with the digest that the body's blob carries.
+func (b *Bundle) checkLineage(i int, raw []byte) (*lineage.Record, error) {
+	a := &b.Artifacts[i]
 	rec, err := ParseLineage(b.Key, a.Lineage, raw)
 	if err != nil {
 		return nil, err
 	}
-	want := ""
+	digest, want := lineage.Digest(raw), "none"
 	for _, blob := range b.Footer.Blobs {
-		if blob.Properties[propIndex] == a.IndexID && blob.Offset == a.Body.Off && blob.Length == a.Body.Len && blob.Properties[propLineage] != "" {
-			want = blob.Properties[propLineage]
-			if want == lineage.Digest(raw) {
-				return rec, nil
-			}
+		if blob.Properties[propIndex] != a.IndexID || blob.Offset != a.Body.Off || blob.Length != a.Body.Len {
+			continue
+		}
+		if want = blob.Properties[propLineage]; want == digest {
+			return rec, nil
 		}
 	}
-	return nil, fault.New(fault.Corrupt, b.Key, "lineage of %s has digest %s, its blob says %s", a.IndexID, lineage.Digest(raw), orNone(want))
+	return nil, fault.New(fault.Corrupt, b.Key, "lineage of %s has digest %s, its blob says %s", a.IndexID, digest, want)
 }
 
 // ReadLineage reads the lineage record at a place that the overlay knows.
@@ -178,14 +193,4 @@ func VerifyBody(ctx context.Context, st store.Store, key string, p lineage.Place
 // VerifyBody checks the body of one artifact.
 func (b *Bundle) VerifyBody(ctx context.Context, i int) error {
 	return VerifyBody(ctx, b.store, b.Key, b.Artifacts[i].Body, b.Artifacts[i].BodySHA256)
-}
-
-// Ours reports whether a blob type is one that Skomer writes.
-func Ours(blobType string) bool { return strings.HasPrefix(blobType, typePrefix) }
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }
