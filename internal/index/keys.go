@@ -104,7 +104,13 @@ func (k *Keys) loadDecimals() {
 }
 
 // Null reports whether value i is null.
-func (k *Keys) Null(i int) bool { return k.allNull || k.vec.Null(i) }
+func (k *Keys) Null(i int) bool {
+	if k.allNull || k.vec.Null(i) {
+		return true
+	}
+	d := k.vec.Dict
+	return d != nil && d.Valid != nil && d.Null(int(k.vec.Idx[i]))
+}
 
 // NaN reports whether value i, which is not null, is NaN.
 func (k *Keys) NaN(i int) bool { return k.floats && k.Narrow[i] == nanKey }

@@ -20,7 +20,7 @@ func Sign(leaf *predicate.Leaf, k Known) rowset.Verdict {
 		return rowset.Negate(k.Null, everyRow)
 	case leaf.Op == predicate.IsNull:
 		return k.Null
-	case !leaf.Negated && !passesNaN(leaf):
+	case !leaf.Negated && !PassesNaN(leaf):
 		return k.True
 	case !leaf.Negated && len(leaf.Values) == 0:
 		return rowset.AtMost(k.NaN.May) // "in ()" of floats: whether a NaN passes is the evaluator's to say
@@ -33,8 +33,13 @@ func Sign(leaf *predicate.Leaf, k Known) rowset.Verdict {
 	}
 }
 
-// passesNaN reports whether a NaN row passes whatever the comparison says of it.
-func passesNaN(leaf *predicate.Leaf) bool {
+// PassesNaN reports whether a NaN row passes whatever the comparison says of it.
+func PassesNaN(leaf *predicate.Leaf) bool {
 	return leaf.Dialect == predicate.Iceberg && leaf.Column.Type().Kind.Floating() &&
 		leaf.Op >= predicate.Equal && leaf.Op <= predicate.In
+}
+
+// FalseOf is where a leaf is false, given where it is true and where the value is null.
+func FalseOf(isTrue, null rowset.Verdict) rowset.Verdict {
+	return rowset.Negate(rowset.Either(isTrue, null), rowset.All(null.May.Size()))
 }

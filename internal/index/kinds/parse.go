@@ -1,0 +1,243 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+)
+
+// Declaration is an index as declared: a kind, the columns it indexes and its parameters.
+type Declaration struct {
+	Entry
+	Columns []column.Path
+	Params  index.Params
+}
+
+// maxExpr bounds the text of a declaration.
+const maxExpr = 16 << 10
+
+// ParseExpr reads "kind(column, …) key=value …" against a schema and lets the kind check it. Column names with other characters
+// than letters, digits, _ and . are written in double quotes, values with spaces in single or double quotes; a quote inside is doubled.
+func ParseExpr(text string, schema *column.Schema) (Declaration, error) {
+	s := &scanner{text: text}
+	if len(text) > maxExpr || !utf8.ValidString(text) {
+		return Declaration{}, fault.New(fault.Invalid, "index declaration", "is longer than %d bytes or not UTF-8", maxExpr)
+	}
+	d, names := s.declaration()
+	if s.err != nil {
+		return Declaration{}, s.err
+	}
+	for _, name := range names {
+		path, err := columnOf(schema, name)
+		if err != nil {
+			return Declaration{}, err
+		}
+		d.Columns = append(d.Columns, path)
+	}
+	if err := d.Kind.Check(d.Columns, d.Params); err != nil {
+		return Declaration{}, err
+	}
+	return d, nil
+}
+
+// String is the declaration in a form that ParseExpr reads, parameters sorted: equal declarations give equal texts.
+func (d Declaration) String() string {
+	var b strings.Builder
+	b.WriteString(d.Name)
+	b.WriteByte('(')
+	for i, c := range d.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quoted(c.Name(), isNameRune))
+	}
+	b.WriteByte(')')
+	keys := make([]string, 0, len(d.Params))
+	for k := range d.Params {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		b.WriteString(" " + k + "=" + quoted(d.Params[k], isValueRune))
+	}
+	return b.String()
+}
+
+func quoted(s string, plain func(rune) bool) string {
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+}
+
+func isNameRune(r rune) bool {
+	return r == '_' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+}
+
+func isValueRune(r rune) bool { return !unicode.IsSpace(r) && r != '"' && r != '\'' }
+
+func columnOf(schema *column.Schema, name string) (column.Path, error) {
+	path, ambiguous := schema.ByName(name)
+	switch {
+	case path != nil:
+		return path, nil
+	case len(ambiguous) > 0:
+		return nil, fault.New(fault.Invalid, name, "could be any of the columns %s", strings.Join(ambiguous, ", ")).
+			WithFix("write the name with the letters' exact case")
+	}
+	var names []string
+	schema.Walk(func(p column.Path) bool {
+		if !p.Leaf().Type.Kind.Nested() {
+			names = append(names, p.Name())
+		}
+		return true
+	})
+	err := fault.New(fault.Invalid, name, "the table has no column of this name")
+	if near := nearest(name, names); near != "" {
+		return nil, err.WithFix("did you mean %s?", near)
+	}
+	return nil, err.WithFix("columns: %s", strings.Join(names[:min(len(names), 20)], ", "))
+}
+
+// scanner reads a declaration; the first fault sticks.
+type scanner struct {
+	text string
+	at   int
+	err  error
+}
+
+func (s *scanner) fail(reason string, args ...any) *fault.Error {
+	e := fault.New(fault.Invalid, "index declaration", "at character "+position(s.text, s.at)+": "+reason, args...)
+	if s.err == nil {
+		s.err = e
+	}
+	return e
+}
+
+func (s *scanner) declaration() (d Declaration, names []string) {
+	kind := s.word(isNameRune)
+	if s.err == nil && kind == "" {
+		s.fail("expected the name of an index kind").WithFix("write for example %s", table[0].Example)
+	}
+	entry, ok := ByName(strings.ToLower(kind))
+	if s.err == nil && !ok {
+		s.unknownKind(kind)
+	}
+	d.Entry, d.Params = entry, index.Params{}
+	if !s.take('(') {
+		s.fail("expected ( and the columns to index").WithFix("write for example %s", entry.Example)
+	}
+	for s.err == nil {
+		name := s.token(isNameRune, `"`)
+		if s.err == nil && name == "" {
+			s.fail("expected a column name").WithFix(`names with spaces or signs are written in double quotes: "Order Date"`)
+		}
+		names = append(names, name)
+		if s.take(')') {
+			break
+		}
+		if !s.take(',') {
+			s.fail("expected , or ) after column %s", name).WithFix(`names with spaces or signs are written in double quotes: "Order Date"`)
+		}
+	}
+	for s.err == nil && s.more() {
+		s.param(d.Params)
+	}
+	return d, names
+}
+
+func (s *scanner) unknownKind(kind string) {
+	var names, lines []string
+	for _, e := range table {
+		names = append(names, e.Name)
+		lines = append(lines, e.Example+" ("+e.Purpose+")")
+	}
+	e := fault.New(fault.Invalid, kind, "there is no index kind of this name")
+	if near := nearest(kind, names); near != "" {
+		e.WithFix("did you mean %s?", near)
+	} else {
+		e.WithFix("kinds: %s", strings.Join(lines, "; "))
+	}
+	s.err = e
+}
+
+func (s *scanner) param(params index.Params) {
+	key := s.word(isNameRune)
+	if key == "" || !s.take('=') {
+		s.fail("expected key=value").WithFix("parameters follow the columns: bloom(user_id) fpp=0.01")
+		return
+	}
+	value := s.token(isValueRune, `"'`)
+	if _, twice := params[key]; twice {
+		s.fail("parameter %s is given twice", key)
+	}
+	if s.err == nil && value == "" {
+		s.fail("parameter %s has no value", key)
+	}
+	params[key] = value
+}
+
+// more skips spaces and reports whether text is left.
+func (s *scanner) more() bool {
+	for s.at < len(s.text) {
+		r, n := utf8.DecodeRuneInString(s.text[s.at:])
+		if !unicode.IsSpace(r) {
+			return true
+		}
+		s.at += n
+	}
+	return false
+}
+
+func (s *scanner) take(c byte) bool {
+	if s.err == nil && s.more() && s.text[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// word reads the longest run of accepted characters, maybe empty.
+func (s *scanner) word(accept func(rune) bool) string {
+	if s.err != nil || !s.more() {
+		return ""
+	}
+	end := strings.IndexFunc(s.text[s.at:], func(r rune) bool { return !accept(r) })
+	if end < 0 {
+		end = len(s.text) - s.at
+	}
+	w := s.text[s.at : s.at+end]
+	s.at += end
+	return w
+}
+
+// token reads a word, or a text between any of the quotes.
+func (s *scanner) token(accept func(rune) bool, quotes string) string {
+	if s.err != nil || !s.more() {
+		return ""
+	}
+	q := s.text[s.at]
+	if !strings.ContainsRune(quotes, rune(q)) {
+		return s.word(accept)
+	}
+	var b strings.Builder
+	for i := s.at + 1; i < len(s.text); i++ {
+		switch {
+		case s.text[i] != q:
+			b.WriteByte(s.text[i])
+		case i+1 < len(s.text) && s.text[i+1] == q:
+			b.WriteByte(q)
+			i++
+		default:
+			s.at = i + 1
+			return b.String()
+		}
+	}
+	s.fail("the quote %c is not closed", q)
+	return ""
+}

@@ -1,0 +1,36 @@
+package ordered
+
+import (
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+const name = "ordered"
+
+// Kind is the ordered index. It takes no parameters.
+type Kind struct{}
+
+// Check wants one primitive column outside lists and maps.
+func (Kind) Check(cols []column.Path, params index.Params) error {
+	if _, err := index.OneColumn(name, cols); err != nil {
+		return err
+	}
+	return index.KnownParams(name, params)
+}
+
+// Says is exact for comparisons, IN, prefixes and null and NaN tests, negated or not; LIKE with a literal prefix gives the rows
+// with that prefix. Values that differ only past their first 1,024 bytes, ranges above the read limit and null or NaN sets too
+// large to keep make a single verdict weaker than this.
+func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
+	switch {
+	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
+		return index.Nothing
+	case leaf.Op == predicate.Like && (leaf.Pattern == nil || len(index.LikePrefix(leaf.Pattern)) == 0):
+		return index.Nothing
+	case leaf.Op == predicate.Like, leaf.Op == predicate.In && len(leaf.Values) == 0 && index.PassesNaN(leaf):
+		return index.Superset
+	default:
+		return index.Exact
+	}
+}

@@ -1,0 +1,367 @@
+package ordered
+
+import (
+	"bytes"
+	"math"
+	"sort"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Open parses a root of at most 2 MiB, into at most 80 MiB.
+func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
+	r := bytescan.NewReader(name+" root", root)
+	if v := r.U8(); r.Err() == nil && v != version {
+		return nil, index.FromTheFuture(name, v)
+	}
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
+	x.nulls = x.readRowSet(r)
+	if x.enc.Kind.Floating() {
+		x.nans = x.readRowSet(r)
+	}
+	if uint64(x.nulls.count)+uint64(x.nans.count) < uint64(rows) {
+		x.readTop(r)
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type reader struct {
+	rows        uint32
+	enc         index.Encoding
+	bodySize    int64
+	nulls, nans rowSet
+	last        []byte // the greatest key
+	dataBytes   int64
+	level       uint8
+	top         directory // empty: no row has a key
+}
+
+// rowSet is the rows of nulls or of NaNs: known from their count alone, in a unit, or (a unit of no bytes) not kept.
+type rowSet struct {
+	count uint32
+	unit  index.Unit
+}
+
+func (x *reader) readRowSet(r *bytescan.Reader) rowSet {
+	n := r.Uvarint()
+	if n > uint64(x.rows) {
+		r.Fail("%d rows of %d are null or NaN", n, x.rows)
+	}
+	s := rowSet{count: uint32(n)}
+	if n > 0 && n < uint64(x.rows) {
+		s.unit = index.ReadUnit(r, x.bodySize, maxRowSet)
+	}
+	return s
+}
+
+func (x *reader) readTop(r *bytescan.Reader) {
+	x.last = r.Blob(max(maxKey+1, x.enc.Size()))
+	x.dataBytes = int64(min(r.Uvarint(), math.MaxInt64))
+	limit := int64(maxBlock)
+	switch x.level = r.U8(); x.level {
+	case levelBlocks:
+	case levelPages:
+		limit = maxPage
+	default:
+		r.Fail("directory level %d is none", x.level)
+	}
+	if r.Err() == nil && x.dataBytes > x.bodySize {
+		r.Fail("%d data bytes in a body of %d", x.dataBytes, x.bodySize)
+	}
+	x.top = readDirectory(r, x.bodySize, limit)
+}
+
+// known is the verdict on a set before its unit is read.
+func (s rowSet) known(rows uint32) rowset.Verdict {
+	switch s.count {
+	case 0:
+		return rowset.Exactly(rowset.None(rows))
+	case rows:
+		return rowset.Exactly(rowset.All(rows))
+	default:
+		return rowset.Maybe(rows)
+	}
+}
+
+// readable reports whether a unit tells more than the count.
+func (s rowSet) readable() bool { return s.unit.Len > 0 }
+
+// interval is an index.Interval over stored keys. At a cut end (a literal longer than stored keys) the stored key of that value
+// may or may not match.
+type interval struct {
+	index.Interval
+	loCut, hiCut bool
+}
+
+func cutInterval(iv index.Interval) interval {
+	out := interval{Interval: iv}
+	if len(iv.Lo) > maxKey {
+		out.Lo, out.LoOpen, out.loCut = cutKey(iv.Lo), false, true
+	}
+	if len(iv.Hi) > maxKey {
+		out.Hi, out.HiOpen, out.hiCut = cutKey(iv.Hi), false, true
+	}
+	return out
+}
+
+// unsure reports whether a stored key inside the interval may stand for values outside it.
+func (iv *interval) unsure(key []byte) bool {
+	return iv.loCut && bytes.Equal(key, iv.Lo) || iv.hiCut && bytes.Equal(key, iv.Hi)
+}
+
+// inBounds cuts the intervals and drops those that no key of the artifact lies in.
+func (x *reader) inBounds(in []index.Interval) []interval {
+	var out []interval
+	if len(x.top) == 0 {
+		return nil
+	}
+	for _, iv := range in {
+		if c := cutInterval(iv); !c.Below(x.last) && !c.Above(x.top[0].sep) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// complement is the keys outside one interval.
+func complement(iv index.Interval) []index.Interval {
+	var out []index.Interval
+	if len(iv.Lo) > 0 || iv.LoOpen {
+		out = append(out, index.Interval{Hi: iv.Lo, HiOpen: !iv.LoOpen})
+	}
+	if !iv.NoHi {
+		out = append(out, index.Interval{Lo: iv.Hi, LoOpen: !iv.HiOpen, NoHi: true})
+	}
+	return out
+}
+
+// locate returns the positions of the entries that may hold keys of the intervals, ascending. end is the separator after the last
+// entry, nil when nothing follows; endContinued: keys equal to it may lie in the last entry too.
+func (d directory) locate(intervals []interval, end []byte, endContinued bool) []int {
+	var out []int
+	next := 0
+	for i := range intervals {
+		iv := &intervals[i]
+		if c := bytes.Compare(iv.Lo, end); end != nil && (c > 0 || c == 0 && !endContinued) {
+			break
+		}
+		from := sort.Search(len(d), func(i int) bool { return bytes.Compare(d[i].sep, iv.Lo) > 0 }) - 1
+		for from > 0 && d[from].continued && bytes.Equal(d[from].sep, iv.Lo) {
+			from--
+		}
+		for j := max(from, next); j < len(d) && (j <= from || !iv.Above(d[j].sep)); j++ {
+			out, next = append(out, j), j+1
+		}
+	}
+	return out
+}
+
+// Probe answers in at most two waves: directory pages with null and NaN rows, then blocks.
+func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	ask, ok := index.Asked(leaf, x.enc)
+	if !ok {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	p := &probe{
+		reader: x, leaf: leaf, exact: ask.Exact, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows),
+		may: index.NewRows(x.rows), unsure: index.NewRows(x.rows),
+	}
+	sqlNot := leaf.Negated && leaf.Dialect == predicate.SQL
+	switch leaf.Op {
+	case predicate.IsNull:
+		p.wantNull = true
+	case predicate.IsNaN:
+		p.wantNaN, p.wantNull = true, sqlNot
+	default:
+		p.wantNull, p.wantNaN = sqlNot, index.PassesNaN(leaf)
+		p.choose(ask)
+	}
+	p.wantNull, p.wantNaN = p.wantNull && x.nulls.readable(), p.wantNaN && x.nans.readable()
+	p.firstWave()
+	return p
+}
+
+// side is the keys to read: those asked for or all others.
+type side struct {
+	intervals []interval
+	entries   []int // of the root's directory
+	bytes     int64 // of blocks; an estimate where the entries are pages
+}
+
+func (x *reader) side(in []index.Interval) side {
+	s := side{intervals: x.inBounds(in)}
+	s.entries = x.top.locate(s.intervals, nil, false)
+	for _, i := range s.entries {
+		s.bytes += x.top[i].unit.Len
+	}
+	if x.level == levelPages {
+		s.bytes = int64(float64(x.dataBytes) * float64(len(s.entries)) / float64(len(x.top)))
+	}
+	return s
+}
+
+// choose picks the cheaper side: the keys asked for, or all the others together with the null and NaN rows.
+func (p *probe) choose(ask index.Ask) {
+	p.side = p.reader.side(ask.In)
+	if len(ask.In) == 1 && !ask.In[0].Point() {
+		other, extra := p.reader.side(complement(ask.In[0])), int64(0)
+		kept := true
+		for _, s := range []rowSet{p.nulls, p.nans} {
+			extra += s.unit.Len
+			kept = kept && (s.readable() || s.count == 0 || s.count == p.rows)
+		}
+		if kept && other.bytes+extra < p.side.bytes {
+			p.side, p.others, p.wantNull, p.wantNaN = other, true, true, true
+		}
+	}
+	p.capped = p.side.bytes > maxProbe
+}
+
+type probe struct {
+	*reader
+	leaf *predicate.Leaf
+	side
+	others            bool // the side is the keys that do not match
+	exact             bool // a key in the intervals asked for matches for certain
+	capped            bool // too many blocks: nothing is known of keys
+	wantNull, wantNaN bool
+
+	wave    index.Wave
+	pages   []int // entries of the root whose directory pages are in the wave
+	done    bool
+	failed  bool
+	null    rowset.Verdict
+	nan     rowset.Verdict
+	may     *index.Rows // rows of keys in the side
+	unsure  *index.Rows // those of them whose key is cut
+	verdict *rowset.Verdict
+}
+
+func (p *probe) firstWave() {
+	if p.wantNull {
+		p.wave = append(p.wave, p.nulls.unit)
+	}
+	if p.wantNaN {
+		p.wave = append(p.wave, p.nans.unit)
+	}
+	if !p.capped {
+		for _, i := range p.entries {
+			p.wave = append(p.wave, p.top[i].unit)
+		}
+		if p.level == levelPages {
+			p.pages = p.entries
+		}
+	}
+	p.done = len(p.wave) == 0
+}
+
+func (p *probe) Need() []index.Span { return p.wave.Spans() }
+
+func (p *probe) Feed(data [][]byte) error {
+	wave := p.wave
+	p.wave = nil
+	err := wave.Check(name, data)
+	if err == nil {
+		err = p.take(data)
+	}
+	p.failed, p.done = err != nil, len(p.wave) == 0
+	return err
+}
+
+// take parses a wave: null rows, NaN rows, then directory pages or blocks.
+func (p *probe) take(data [][]byte) (err error) {
+	if p.wantNull {
+		p.null, data, err = p.takeRows(&p.nulls, data)
+	}
+	if p.wantNaN && err == nil {
+		p.nan, data, err = p.takeRows(&p.nans, data)
+	}
+	if err != nil {
+		return err
+	}
+	p.wantNull, p.wantNaN = false, false
+	if len(p.pages) > 0 {
+		return p.takePages(data)
+	}
+	for _, b := range data {
+		if err := p.takeBlock(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *probe) takeRows(s *rowSet, data [][]byte) (rowset.Verdict, [][]byte, error) {
+	r := bytescan.NewReader(name+" row set", data[0])
+	rows := index.ReadRows(r, p.rows)
+	if r.Err() == nil && rows.Count() != int64(s.count) {
+		r.Fail("%d rows, the root says %d", rows.Count(), s.count)
+	}
+	return rowset.Exactly(rows), data[1:], r.Done()
+}
+
+func (p *probe) takePages(data [][]byte) error {
+	size := int64(0)
+	for i, at := range p.pages {
+		r := bytescan.NewReader(name+" directory page", data[i])
+		d := readDirectory(r, p.bodySize, maxBlock)
+		if err := r.Done(); err != nil {
+			return err
+		}
+		var end []byte
+		continued := false
+		if at+1 < len(p.top) {
+			end, continued = p.top[at+1].sep, p.top[at+1].continued
+		}
+		for _, j := range d.locate(p.intervals, end, continued) {
+			p.wave = append(p.wave, d[j].unit)
+			size += d[j].unit.Len
+		}
+		if size > maxProbe {
+			p.capped, p.wave = true, nil
+			break
+		}
+	}
+	p.pages = nil
+	return nil
+}
+
+// Verdict is Maybe until the last wave was fed.
+func (p *probe) Verdict() rowset.Verdict {
+	if !p.done || p.failed {
+		return rowset.Maybe(p.rows)
+	}
+	if p.verdict == nil {
+		isTrue := p.isTrue()
+		v := index.Sign(p.leaf, index.Known{True: isTrue, False: index.FalseOf(isTrue, p.null), Null: p.null, NaN: p.nan})
+		p.verdict = &v
+	}
+	return *p.verdict
+}
+
+// isTrue is where the unsigned leaf is true.
+func (p *probe) isTrue() rowset.Verdict {
+	if p.capped {
+		return rowset.Maybe(p.rows)
+	}
+	may := p.may.Set()
+	v := rowset.Verdict{Must: rowset.AndNot(may, p.unsure.Set()), May: may}
+	if p.others {
+		outside := rowset.Either(rowset.Either(p.null, p.nan), v)
+		v = rowset.Negate(outside, rowset.All(p.rows))
+	}
+	if !p.exact {
+		v.Must = rowset.None(p.rows)
+	}
+	return v
+}
