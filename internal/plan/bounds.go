@@ -40,11 +40,9 @@ func decodeBound(t column.Type, b []byte) (v column.Value, ok bool) {
 			return v, false
 		}
 		return column.BoolValue(b[0] != 0), true
-	case column.Int, column.Date:
-		if len(b) != 4 {
-			return v, false
-		}
-		return column.IntValue(t.Kind, int64(int32(binary.LittleEndian.Uint32(b)))), true
+	case column.Int, column.Long, column.Date, column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
+		x, ok := decodeInteger(t.Kind, b)
+		return column.IntValue(t.Kind, x), ok
 	case column.Float:
 		if len(b) != 4 {
 			return v, false
@@ -58,8 +56,6 @@ func decodeBound(t column.Type, b []byte) (v column.Value, ok bool) {
 			return v, false
 		}
 		return column.Value{Kind: column.Double, Lo: binary.LittleEndian.Uint64(b)}, true
-	case column.Long, column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
-		return decodeLong(t.Kind, b)
 	case column.Decimal:
 		return decodeDecimal(t.Scale, b)
 	case column.UUID:
@@ -73,32 +69,31 @@ func decodeBound(t column.Type, b []byte) (v column.Value, ok bool) {
 	}
 }
 
-func decodeLong(k column.Kind, b []byte) (column.Value, bool) {
-	switch len(b) {
-	case 8:
-		return column.Value{Kind: k, Lo: binary.LittleEndian.Uint64(b)}, true
-	case 4:
-		x := int64(int32(binary.LittleEndian.Uint32(b)))
-		if k == column.Long {
-			return column.IntValue(k, x), true
-		}
-		return daysTo(k, x)
-	default:
-		return column.Value{}, false
+// decodeInteger reads the bound of an integer-like kind.
+func decodeInteger(k column.Kind, b []byte) (int64, bool) {
+	narrow := k == column.Int || k == column.Date
+	switch {
+	case len(b) == 8 && !narrow:
+		return int64(binary.LittleEndian.Uint64(b)), true
+	case len(b) != 4:
+		return 0, false
 	}
+	x := int64(int32(binary.LittleEndian.Uint32(b)))
+	if narrow || k == column.Long {
+		return x, true
+	}
+	return daysTo(k, x)
 }
 
-// daysTo is the start of a day as a value of a type that a date can be promoted to.
-func daysTo(k column.Kind, days int64) (column.Value, bool) {
+// daysTo is the start of a day in a type that a date can be promoted to.
+func daysTo(k column.Kind, days int64) (int64, bool) {
 	switch k {
 	case column.Timestamp:
-		x, ok := scaled(days, microsPerDay)
-		return column.IntValue(k, x), ok
+		return scaled(days, microsPerDay)
 	case column.TimestampNS:
-		x, ok := scaled(days, nanosPerDay)
-		return column.IntValue(k, x), ok
+		return scaled(days, nanosPerDay)
 	default:
-		return column.Value{}, false
+		return 0, false
 	}
 }
 
@@ -132,6 +127,9 @@ func bytesOf(k column.Kind, b []byte) column.Value {
 // inclusive and maybe cut: a lower one is then a prefix of the least value, an upper one the increment of a prefix. A side
 // that is missing or unusable is open; both are when either is NaN or when they are crossed.
 func decodeBounds(t column.Type, lower, upper []byte) interval {
+	if integerLike(t.Kind) {
+		return decodeSpan(t.Kind, lower, upper).interval(t.Kind)
+	}
 	var r interval
 	if lower != nil {
 		r.lo, r.hasLo = decodeBound(t, lower)
@@ -144,7 +142,9 @@ func decodeBounds(t column.Type, lower, upper []byte) interval {
 	}
 	switch t.Kind {
 	case column.String:
-		r.lo.S = strings.TrimRight(r.lo.S, "\uFFFD")
+		for strings.HasSuffix(r.lo.S, "\uFFFD") {
+			r.lo.S = r.lo.S[:len(r.lo.S)-len("\uFFFD")]
+		}
 		r.hasHi = r.hasHi && soundUpper(r.hi.S)
 	case column.Binary:
 		r.hasHi = r.hasHi && r.hi.S != ""
@@ -156,4 +156,14 @@ func decodeBounds(t column.Type, lower, upper []byte) interval {
 // replacement character that a lossy conversion leaves), or to nothing.
 func soundUpper(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.HasSuffix(s, "\uFFFD")
+}
+
+// decodeSpan is decodeBounds for an integer-like kind.
+func decodeSpan(k column.Kind, lower, upper []byte) (in span) {
+	in.lo, in.hasLo = decodeInteger(k, lower)
+	in.hi, in.hasHi = decodeInteger(k, upper)
+	if in.hasLo && in.hasHi && in.lo > in.hi {
+		return span{}
+	}
+	return in
 }

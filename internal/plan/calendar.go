@@ -9,24 +9,21 @@ const secondsPerHour, secondsPerDay = 3600, 86_400
 // Java writers up to 0.10 rounded dates and timestamps before 1970 towards zero instead, so that all but exact multiples
 // landed one period too high (apache/iceberg#2024 and the ProjectionUtil fix): a period at or before 0 may also hold the
 // values of the one before it. Days of a date need no rounding.
-func (t transform) period(p int64) interval {
+func (t transform) period(p int64) (in span) {
 	first := p
 	if p <= 0 && !(t.kind == day && t.of.Kind == column.Date) {
 		first--
 	}
-	var r interval
-	r.lo, r.hasLo = t.start(first)
-	if r.hi, r.hasHi = t.start(p + 1); r.hasHi {
-		r.hi.Lo-- // a start is above the least value of its kind: start reports overflow
-	}
-	return r
+	in.lo, in.hasLo = t.start(first)
+	in.hi, in.hasHi = t.start(p + 1)
+	in.hi-- // no start is the least integer: scaled reports the overflow
+	return in
 }
 
 // start is the first value of period p; ok is false when the column's type does not reach there.
-func (t transform) start(p int64) (column.Value, bool) {
+func (t transform) start(p int64) (int64, bool) {
 	if t.kind == hour {
-		x, ok := scaled(p, secondsPerHour*t.unit())
-		return column.IntValue(t.of.Kind, x), ok
+		return scaled(p, secondsPerHour*t.unit())
 	}
 	days := p
 	switch t.kind {
@@ -36,10 +33,9 @@ func (t transform) start(p int64) (column.Value, bool) {
 		days = daysToMonth(p)
 	}
 	if t.of.Kind == column.Date {
-		return column.IntValue(column.Date, days), true
+		return days, true
 	}
-	x, ok := scaled(days, secondsPerDay*t.unit())
-	return column.IntValue(t.of.Kind, x), ok
+	return scaled(days, secondsPerDay*t.unit())
 }
 
 // daysToMonth is the days from 1970-01-01 to the first of a month, counted in months from 1970-01, in the proleptic

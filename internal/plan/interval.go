@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"sort"
 	"strings"
 
@@ -18,6 +19,28 @@ type interval struct {
 
 // only is the interval of one value.
 func only(v column.Value) interval { return interval{lo: v, hi: v, hasLo: true, hasHi: true} }
+
+// span is an interval of integers.
+type span struct {
+	lo, hi       int64
+	hasLo, hasHi bool
+}
+
+func (in span) interval(k column.Kind) interval {
+	return interval{lo: column.IntValue(k, in.lo), hi: column.IntValue(k, in.hi), hasLo: in.hasLo, hasHi: in.hasHi}
+}
+
+// sides compares both ends with x, as interval's below and above do.
+func (in span) sides(x int64) (low, high int) {
+	low, high = -1, 1
+	if in.hasLo {
+		low = cmp.Compare(in.lo, x)
+	}
+	if in.hasHi {
+		high = cmp.Compare(in.hi, x)
+	}
+	return low, high
+}
 
 // below compares the low end with v: its sign, and -1 for an open end.
 func (r *interval) below(v *column.Value) int {
@@ -37,19 +60,19 @@ func (r *interval) above(v *column.Value) int {
 
 // compare is column.Compare with the common kinds first.
 func compare(a, b *column.Value) int {
-	switch a.Kind {
+	if integerLike(a.Kind) {
+		return cmp.Compare(a.Int64(), b.Int64())
+	}
+	return column.Compare(*a, *b)
+}
+
+// integerLike reports whether values of the kind are the integer in Value.Lo.
+func integerLike(k column.Kind) bool {
+	switch k {
 	case column.Int, column.Long, column.Date, column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
-		x, y := int64(a.Lo), int64(b.Lo)
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		default:
-			return 0
-		}
+		return true
 	default:
-		return column.Compare(*a, *b)
+		return false
 	}
 }
 
@@ -75,7 +98,7 @@ func (q *question) over(r *interval) Answer {
 		if len(q.values) == 0 {
 			return Maybe // NaN was asked for: engines differ
 		}
-		return q.side(r)
+		return q.relate(r.below(&q.values[0]), r.above(&q.values[0]))
 	case predicate.StartsWith, predicate.Like:
 		return q.start(r)
 	default:
@@ -83,42 +106,41 @@ func (q *question) over(r *interval) Answer {
 	}
 }
 
-// member answers Equal and In: Out when no value asked for is in r, Whole when r is one of them.
+// member answers Equal and In by the least value asked for that is not below r.
 func (q *question) member(r *interval) Answer {
-	at := sort.Search(len(q.values), func(i int) bool { return r.below(&q.values[i]) <= 0 })
-	if at == len(q.values) || r.above(&q.values[at]) < 0 {
+	at := 0
+	if len(q.values) > 1 {
+		at = sort.Search(len(q.values), func(i int) bool { return r.below(&q.values[i]) <= 0 })
+	}
+	if at == len(q.values) {
 		return Out
 	}
-	v := &q.values[at]
-	if !q.loose && r.below(v) == 0 && r.above(v) == 0 {
-		return Whole
-	}
-	return Maybe
+	return q.relate(r.below(&q.values[at]), r.above(&q.values[at]))
 }
 
-// side answers the four order comparisons. A comparison is Out when the whole of r lies on the other side of v, Whole when it
-// lies on the asked side; edge says what an end that equals v counts as.
-func (q *question) side(r *interval) Answer {
-	v := &q.values[0]
-	low, high := r.below(v), r.above(v)
+// relate answers for an interval whose ends compare to the one value asked for as low and high. Every operator has an
+// answer when the interval lies to one side of the value, and a closer one when an end touches it.
+func (q *question) relate(low, high int) Answer {
 	switch q.op {
 	case predicate.Less:
-		return q.decide(high < 0, low > 0, false, low == 0)
+		return q.decide(low > 0, low == 0, high < 0, false)
 	case predicate.LessEqual:
-		return q.decide(high < 0, low > 0, high == 0, false)
+		return q.decide(low > 0, false, high < 0, high == 0)
 	case predicate.Greater:
-		return q.decide(low > 0, high < 0, false, high == 0)
+		return q.decide(high < 0, high == 0, low > 0, false)
+	case predicate.GreaterEqual:
+		return q.decide(high < 0, false, low > 0, low == 0)
 	default:
-		return q.decide(low > 0, high < 0, low == 0, false)
+		return q.decide(low > 0 || high < 0, false, false, low == 0 && high == 0)
 	}
 }
 
-// decide turns strict relations, and those that only hold with equality, into an answer.
-func (q *question) decide(whole, out, wholeAtEdge, outAtEdge bool) Answer {
+// decide weighs what lies apart from the value, and what touches it and does not count when zeros are loose.
+func (q *question) decide(out, outTouching, whole, wholeTouching bool) Answer {
 	switch {
-	case out || outAtEdge && !q.loose:
+	case out || outTouching && !q.loose:
 		return Out
-	case whole || wholeAtEdge && !q.loose:
+	case whole || wholeTouching && !q.loose:
 		return Whole
 	default:
 		return Maybe

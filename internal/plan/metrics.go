@@ -80,17 +80,13 @@ func (m *metrics) count(i int, r *rows) {
 	}
 }
 
-// bounds is the interval of the ordinary values in file i; open at both ends if nothing is known.
-func (m *metrics) bounds(i int) interval {
-	var lower, upper []byte
+// bounds is what is stated of the least and greatest ordinary value in file i.
+func (m *metrics) bounds(i int) (lower, upper []byte) {
 	if m.lower != nil {
 		lower = m.lower[i]
 	}
 	if m.upper != nil {
 		upper = m.upper[i]
 	}
-	if lower == nil && upper == nil {
-		return interval{}
-	}
-	return decodeBounds(m.t, lower, upper)
+	return lower, upper
 }

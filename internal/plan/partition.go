@@ -60,11 +60,21 @@ func (p *partTest) look(i int, lt *leafTest, r *rows) {
 		r.nan, r.rest = false, false // every transform maps null, and nothing else, to null
 		return
 	}
-	v := p.column.Value[i]
-	if p.t.kind == bucket {
+	v := &p.column.Value[i]
+	switch {
+	case p.t.kind == bucket:
 		p.lookBucket(v, lt, r)
-		return
+	case lt.quick:
+		if in, ok := p.t.integers(v); ok {
+			r.null = false
+			lt.proveQuick(in, r)
+		}
+	default:
+		p.lookInterval(v, lt, r)
 	}
+}
+
+func (p *partTest) lookInterval(v *column.Value, lt *leafTest, r *rows) {
 	in, ok := p.t.values(v)
 	if !ok {
 		return
@@ -80,7 +90,7 @@ func (p *partTest) look(i int, lt *leafTest, r *rows) {
 	}
 }
 
-func (p *partTest) lookBucket(v column.Value, lt *leafTest, r *rows) {
+func (p *partTest) lookBucket(v *column.Value, lt *leafTest, r *rows) {
 	b := v.Int64()
 	if v.Kind != column.Int || b < 0 || b >= p.t.param {
 		return

@@ -177,7 +177,8 @@ func (m *metrics) countStates(i int) string {
 }
 
 func (m *metrics) boundStates(i int) string {
-	in := m.bounds(i)
+	lower, upper := m.bounds(i)
+	in := decodeBounds(m.t, lower, upper)
 	lo, hi := "…", "…"
 	if in.hasLo {
 		lo = show(in.lo)

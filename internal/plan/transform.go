@@ -95,73 +95,80 @@ func (t transform) unit() int64 {
 }
 
 // values is the interval of the column's values that map to partition value p; ok is false when p cannot be a result of
-// the transform. Buckets have no interval: see bucketOf.
-func (t transform) values(p column.Value) (r interval, ok bool) {
-	switch t.kind {
-	case identity:
+// the transform. Buckets have no interval: see partTest.lookBucket.
+func (t transform) values(p *column.Value) (r interval, ok bool) {
+	if integerLike(t.of.Kind) {
+		in, ok := t.integers(p)
+		return in.interval(t.of.Kind), ok
+	}
+	switch {
+	case t.kind == identity:
 		v, ok := promoted(p, t.of)
 		return only(v), ok
+	case t.kind == truncate && t.of.Kind == column.Decimal:
+		return t.decimalStep(p)
+	case t.kind == truncate:
+		return t.prefixed(p)
+	default:
+		return r, false
+	}
+}
+
+// integers is values for columns of integer-like kinds.
+func (t transform) integers(p *column.Value) (in span, ok bool) {
+	switch t.kind {
+	case identity:
+		x, ok := promotedInteger(p, t.of.Kind)
+		return span{lo: x, hi: x, hasLo: true, hasHi: true}, ok
 	case truncate:
-		if p.Kind == column.String || p.Kind == column.Binary {
-			return t.prefixed(p)
+		x, ok := promotedInteger(p, t.of.Kind)
+		if !ok || x%t.param != 0 {
+			return in, false
 		}
-		v, ok := promoted(p, t.of)
-		if !ok {
-			return r, false
-		}
-		if v.Kind == column.Decimal {
-			return t.decimalStep(v)
-		}
-		return t.step(v)
+		return span{lo: x, hi: x + t.param - 1, hasLo: true, hasHi: x <= math.MaxInt64-(t.param-1)}, true
 	case year, month, day, hour:
 		counted := p.Kind == column.Int || t.kind == day && p.Kind == column.Date
 		if !counted || p.Int64() != int64(int32(p.Int64())) {
-			return r, false
+			return in, false
 		}
 		return t.period(p.Int64()), true
 	default:
-		return r, false
+		return in, false
 	}
 }
 
-// promoted is a value in the type that its column has now; ok is false when no promotion leads there.
-func promoted(v column.Value, t column.Type) (column.Value, bool) {
+// promotedInteger is an integer-like value in the kind that its column has now.
+func promotedInteger(v *column.Value, now column.Kind) (x int64, ok bool) {
 	switch {
-	case v.Kind == t.Kind:
-		switch t.Kind {
-		case column.Decimal:
-			return v, int(v.Scale) == t.Scale
-		case column.UUID, column.Fixed:
-			return v, len(v.S) == t.Size()
-		}
-		return v, true
-	case v.Kind == column.Int && t.Kind == column.Long:
-		v.Kind = column.Long
-		return v, true
-	case v.Kind == column.Float && t.Kind == column.Double:
-		return column.DoubleValue(v.Float64()), true
+	case v.Kind == now, v.Kind == column.Int && now == column.Long:
+		return v.Int64(), true
 	case v.Kind == column.Date:
-		return daysTo(t.Kind, v.Int64())
+		return daysTo(now, v.Int64())
 	default:
-		return v, false
+		return 0, false
 	}
 }
 
-// step is the integers that truncate to v: W of them from v upwards, for the transform floors.
-func (t transform) step(v column.Value) (r interval, ok bool) {
-	if v.Int64()%t.param != 0 {
-		return r, false
+// promoted is a value of another kind in the type that its column has now; ok is false when no promotion leads there.
+func promoted(v *column.Value, now column.Type) (column.Value, bool) {
+	if v.Kind == column.Float && now.Kind == column.Double {
+		return column.DoubleValue(v.Float64()), true
 	}
-	r = interval{lo: v, hasLo: true}
-	if v.Int64() <= math.MaxInt64-(t.param-1) {
-		r.hi, r.hasHi = column.IntValue(v.Kind, v.Int64()+t.param-1), true
+	switch {
+	case v.Kind != now.Kind:
+		return *v, false
+	case now.Kind == column.Decimal:
+		return *v, int(v.Scale) == now.Scale
+	case now.Kind == column.UUID || now.Kind == column.Fixed:
+		return *v, len(v.S) == now.Size()
+	default:
+		return *v, true
 	}
-	return r, true
 }
 
 // prefixed is the strings (in code points) or binaries (in bytes) that truncate to p. A p of fewer bytes than the width was
 // not cut by any reading of "width"; otherwise the values may go on after it.
-func (t transform) prefixed(p column.Value) (r interval, ok bool) {
+func (t transform) prefixed(p *column.Value) (r interval, ok bool) {
 	n := len(p.S)
 	if p.Kind == column.String {
 		n = utf8.RuneCountInString(p.S)
@@ -169,7 +176,7 @@ func (t transform) prefixed(p column.Value) (r interval, ok bool) {
 	if p.Kind != t.of.Kind || int64(n) > t.param {
 		return r, false
 	}
-	r = only(p)
+	r = only(*p)
 	r.prefix = int64(len(p.S)) >= t.param
 	return r, true
 }

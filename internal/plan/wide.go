@@ -7,8 +7,9 @@ import (
 )
 
 // decimalStep is the decimals that truncate to v: their unscaled values are the W from v upwards.
-func (t transform) decimalStep(v column.Value) (r interval, ok bool) {
-	if remainder(v.Hi, v.Lo, uint64(t.param)) != 0 {
+func (t transform) decimalStep(p *column.Value) (r interval, ok bool) {
+	v, ok := promoted(p, t.of)
+	if !ok || remainder(v.Hi, v.Lo, uint64(t.param)) != 0 {
 		return r, false
 	}
 	lo, carry := bits.Add64(v.Lo, uint64(t.param-1), 0)
