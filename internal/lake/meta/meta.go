@@ -86,6 +86,7 @@ type wireMetadata struct {
 	Location        string            `json:"location"`
 	LastSequence    int64             `json:"last-sequence-number"`
 	LastUpdatedMs   int64             `json:"last-updated-ms"`
+	ViewUUID        json.RawMessage   `json:"view-uuid"`
 	Schema          json.RawMessage   `json:"schema"`
 	Schemas         []json.RawMessage `json:"schemas"`
 	CurrentSchemaID *int              `json:"current-schema-id"`
@@ -189,6 +190,9 @@ func (p parser) metadata(w *wireMetadata) (*Metadata, error) {
 	if *w.FormatVersion > 3 {
 		return nil, fault.New(fault.Unsupported, p.what, "Iceberg format version %d; 1 to 3 are read", *w.FormatVersion)
 	}
+	if w.ViewUUID != nil {
+		return nil, fault.New(fault.Unsupported, p.what, "it is a view, not a table")
+	}
 	if w.Location == "" {
 		return nil, p.bad("it has no location")
 	}
@@ -213,24 +217,26 @@ func (p parser) schemas(w *wireMetadata, m *Metadata) error {
 		}
 		m.Schemas[s.ID] = s
 	}
-	if len(w.Schemas) == 0 {
-		if m.FormatVersion > 1 || len(w.Schema) == 0 {
-			return p.bad("it has no schemas")
-		}
-		s, err := p.schema(w.Schema)
-		if err != nil {
-			return err
-		}
-		m.Schemas[s.ID], m.CurrentSchema = s, s.ID
-		return nil
-	}
-	if w.CurrentSchemaID == nil {
-		return p.bad("it has no current-schema-id")
+	if len(w.Schemas) == 0 || w.CurrentSchemaID == nil {
+		return p.onlySchema(w, m)
 	}
 	m.CurrentSchema = *w.CurrentSchemaID
 	if m.Schema() == nil {
 		return p.bad("current schema %d is not among its schemas", m.CurrentSchema)
 	}
+	return nil
+}
+
+// onlySchema takes the current schema from the field that v1 tables had before schemas had ids.
+func (p parser) onlySchema(w *wireMetadata, m *Metadata) error {
+	if m.FormatVersion > 1 || len(w.Schema) == 0 {
+		return p.bad("it has no schemas or no current-schema-id")
+	}
+	s, err := p.schema(w.Schema)
+	if err != nil {
+		return err
+	}
+	m.Schemas[s.ID], m.CurrentSchema = s, s.ID
 	return nil
 }
 

@@ -26,6 +26,7 @@ func (p parser) specs(w *wireMetadata, m *Metadata) error {
 	m.Specs = map[int]*facts.Spec{}
 	for _, s := range w.PartitionSpecs {
 		m.Specs[s.ID] = specOf(s.ID, s.Fields)
+		m.DefaultSpec = max(m.DefaultSpec, s.ID)
 	}
 	if w.DefaultSpecID != nil {
 		m.DefaultSpec = *w.DefaultSpecID
