@@ -164,6 +164,8 @@ func checkColumn(c Claim, was, now *Column) Verdict {
 	case differs(was.Resolved, now.Resolved) || now.Resolved != "" && was.LeafPath != now.LeafPath:
 		return reject(c, LeafMismatch, "field %d leaf mismatch (expected %q by %s, got %q by %s)",
 			now.FieldID, now.LeafPath, now.Resolved, was.LeafPath, orNone(was.Resolved))
+	case differs(was.Mapping, now.Mapping):
+		return reject(c, LeafMismatch, "field %d name mapping mismatch (expected %s, got %s)", now.FieldID, now.Mapping, orNone(was.Mapping))
 	case differs(was.Encoding, now.Encoding):
 		return reject(c, EncodingMismatch, "field %d encoding mismatch (expected %s, got %s)", now.FieldID, now.Encoding, orNone(was.Encoding))
 	case differs(was.Physical, now.Physical):

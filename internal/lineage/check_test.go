@@ -101,6 +101,7 @@ func columnCases() []columnCase {
 		{LeafMismatch, func(_, now *Column) { now.LeafPath = "b" }},
 		{LeafMismatch, func(_, now *Column) { now.Resolved = "mapping" }},
 		{LeafMismatch, func(was, _ *Column) { was.Resolved, was.LeafPath = "absent", "" }},
+		{LeafMismatch, func(was, now *Column) { was.Mapping, now.Mapping = "m1", "m2" }},
 		{EncodingMismatch, func(was, _ *Column) { was.Encoding = "key-v1:int32" }},
 		{EncodingMismatch, func(_, now *Column) { now.Physical = "INT32" }},
 		{AbsentMismatch, func(_, now *Column) { now.Absent = "7" }},

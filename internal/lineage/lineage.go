@@ -26,9 +26,11 @@ type Column struct {
 	Name     string `json:"name"`      // a hint for people
 	LeafPath string `json:"leaf_path"` // dotted Parquet path; "" where every file lacks the column
 	Resolved string `json:"resolved"`  // id, mapping, name, position, absent
-	Type     string `json:"type"`      // Iceberg type when built
-	Encoding string `json:"encoding"`  // value encoding, e.g. key-v1:int64
-	Physical string `json:"physical"`  // Parquet physical type and width
+	// Mapping identifies the table's name mapping when any file has no field ids, so that a changed mapping is noticed.
+	Mapping  string `json:"mapping,omitempty"`
+	Type     string `json:"type"`     // Iceberg type when built
+	Encoding string `json:"encoding"` // value encoding, e.g. key-v1:int64
+	Physical string `json:"physical"` // Parquet physical type and width
 	// Absent is what rows of files without the column hold: "null" or the initial default as text.
 	Absent string `json:"absent,omitempty"`
 }

@@ -1,0 +1,53 @@
+package overlay
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+func TestLocate(t *testing.T) {
+	require.Equal(t, "s3://i/skomer/abc", Locate("s3://i/skomer/", Table{UUID: "ABC"}))
+	v1 := Locate("/o", Table{Location: "s3://lake/t/"})
+	require.Equal(t, v1, Locate("/o/", Table{Location: "s3://lake/t"}))
+	require.Len(t, v1, len("/o/")+64)
+	require.NotEqual(t, v1, Locate("/o", Table{Location: "s3://lake/u"}))
+}
+
+func TestOverlaysStayOutsideOfTheTable(t *testing.T) {
+	dir := t.TempDir()
+	table := filepath.Join(dir, "t")
+	require.NoError(t, os.Mkdir(table, 0o755))
+	require.NoError(t, os.Symlink(table, filepath.Join(dir, "link")))
+	cases := []struct {
+		overlay, table string
+		refused        bool
+	}{
+		{"s3://lake/t/x", "s3://lake/t", true},
+		{"s3://lake/t", "s3://lake/t/", true},
+		{"s3a://lake/t/x", "s3://lake/t", true},
+		{"s3://lake/wh", "s3://lake/wh/t", true},
+		{"s3://lake/a/../t/x", "s3://lake/t", true},
+		{"s3://lake", "s3://lake/t", true},
+		{"s3://lake/t2", "s3://lake/t", false},
+		{"s3://lake/t-index/x", "s3://lake/t", false},
+		{"s3://lake2/t/x", "s3://lake/t", false},
+		{"gs://lake/t/x", "s3://lake/t", false},
+		{"/lake/t/x", "s3://lake/t", false},
+		{table + "/x", table, true},
+		{table + "/x", "file://" + table, true},
+		{"file:" + table + "/x", "file://" + table, true},
+		{table + "2", table, false},
+		{filepath.Join(dir, "link", "not", "yet"), table, true},
+		{filepath.Join(dir, "o", "..", "t", "x"), table, true},
+		{filepath.Join(dir, "o"), table, false},
+	}
+	for _, c := range cases {
+		err := CheckApart(c.overlay, c.table)
+		require.Equal(t, c.refused, fault.Is(err, fault.Refused), "%s in %s: %v", c.overlay, c.table, err)
+	}
+}
