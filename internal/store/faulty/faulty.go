@@ -212,10 +212,14 @@ func (s *Store) PutIf(ctx context.Context, key string, old store.Tag, b []byte) 
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
+	outcomes := make([]Rule, len(keys))
+	for i, key := range keys {
+		outcomes[i] = s.strike(ctx, Stat, key)
+	}
 	out := s.inner.Stat(ctx, keys)
 	for i, key := range keys {
-		if err := s.do(ctx, Stat, key, func() error { return nil }); err != nil {
-			out[i] = store.Info{Key: key, Err: err}
+		if f := outcomes[i].Err; f != nil {
+			out[i] = store.Info{Key: key, Err: f(key)}
 		}
 	}
 	return out

@@ -33,6 +33,22 @@ func (l Latency) request(rnd *rand.Rand, n int64) time.Duration {
 	return time.Duration(wait + float64(n)/l.BytesPerSecond*float64(time.Second))
 }
 
+// bodies is how many bytes each request of a read brought.
+func (l Latency) bodies(r store.Read, res store.Result) []int64 {
+	if res.Err != nil || res.Size < 0 {
+		return []int64{0}
+	}
+	plan, err := store.PlanRead(r, res.Size, l.Gap)
+	if err != nil || len(plan.Requests) == 0 {
+		return []int64{0}
+	}
+	var out []int64
+	for _, q := range plan.Requests {
+		out = append(out, q.Len)
+	}
+	return out
+}
+
 // slow delays the answers of a store.
 type slow struct {
 	inner   store.Store
@@ -77,17 +93,7 @@ func (s *slow) Fetch(ctx context.Context, reads []store.Read) []store.Result {
 	out := s.inner.Fetch(ctx, reads)
 	var requests []int64
 	for i, r := range reads {
-		requests = append(requests, 0) // an error or no bytes is a request, too
-		if out[i].Err != nil {
-			continue
-		}
-		plan, err := store.PlanRead(r, out[i].Size, s.latency.Gap)
-		if err != nil {
-			continue
-		}
-		for _, q := range plan.Requests {
-			requests = append(requests, q.Len)
-		}
+		requests = append(requests, s.latency.bodies(r, out[i])...)
 	}
 	if err := s.wait(ctx, start, requests...); err != nil {
 		for i, r := range reads {
