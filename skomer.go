@@ -45,6 +45,8 @@ type Config struct {
 	Memory int64
 	// Workers is the number of goroutines that decode; 0: one a core.
 	Workers int
+	// MaxStaleness is how old the known snapshot and overlay version may be when a query starts; 0: 5 s.
+	MaxStaleness time.Duration
 	// MinPlannedScanBytes and MinPlannedFiles: a query whose files left after pruning hold fewer bytes and are no more than
 	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
 	MinPlannedScanBytes int64
@@ -145,6 +147,7 @@ type SyncReport struct {
 	Bundles        int               `json:"bundles"`
 	BytesRead      int64             `json:"bytes_read"`
 	BytesWritten   int64             `json:"bytes_written"`
-	Skipped        map[string]string `json:"skipped"` // data file → why it cannot be indexed
+	Skipped        map[string]string `json:"skipped"`  // data file → why it cannot be indexed
+	Declined       map[string]string `json:"declined"` // index id → why an artifact was not worth keeping
 	Seconds        float64           `json:"seconds"`
 }

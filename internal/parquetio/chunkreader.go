@@ -154,6 +154,7 @@ func (r *chunkReader) checkStart(seg *segment, h pageHeader) error {
 	if seg.whole {
 		return nil
 	}
+println("DBG", r.pageAt, len(seg.starts), r.row, seg.starts[r.pageAt], h.rows, h.values, h.kind)
 	if r.pageAt+1 >= len(seg.starts) || r.row != seg.starts[r.pageAt] {
 		return errIndexed
 	}

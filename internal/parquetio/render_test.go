@@ -98,3 +98,24 @@ func dereference(v any) any {
 		return v
 	}
 }
+
+// valueOf is the inverse of renderValue.
+func valueOf(t column.Type, v any) column.Value {
+	switch x := v.(type) {
+	case bool:
+		return column.BoolValue(x)
+	case float32:
+		return column.FloatValue(x)
+	case float64:
+		return column.DoubleValue(x)
+	case int64:
+		return column.IntValue(t.Kind, x)
+	case *big.Int:
+		lo := new(big.Int).And(x, new(big.Int).SetUint64(^uint64(0)))
+		hi := new(big.Int).Rsh(x, 64)
+		return column.DecimalValue(hi.Int64(), lo.Uint64(), t.Scale)
+	case string:
+		return column.BytesValue(t.Kind, []byte(x))
+	}
+	panic(fmt.Sprintf("no value of %T", v))
+}

@@ -98,8 +98,13 @@ func (r *chunkReader) openAfter(begun int64) (bool, error) {
 }
 
 func (r *chunkReader) skipRepeated(row int64) error {
-	if r.row >= row {
-		return nil
+	if r.page.at == len(r.page.def) { // the next page may lie behind a gap
+		if ok, err := r.openAfter(0); err != nil || !ok {
+			return orElse(err, errFewRows)
+		}
+	}
+	if r.row > row {
+		return errIndexed
 	}
 	return r.walk(row-r.row, func(_, _, values int) error { return r.page.skipValues(values) })
 }

@@ -1,0 +1,164 @@
+package skomer
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/lake/catalog"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/cache"
+	"github.com/skomerdb/skomer/internal/wave"
+)
+
+const (
+	defaultCache     = 256 << 20
+	defaultMemory    = 1 << 30
+	defaultStaleness = 5 * time.Second
+	// defaultMinScan and defaultMinFiles are seed values of the cost rule: below them a scan is one or two requests.
+	defaultMinScan  = 256 << 10
+	defaultMinFiles = 1
+)
+
+// Client opens tables and holds the caches that they share. It is safe for concurrent use.
+type Client struct {
+	config   Config
+	resolve  lake.Resolver
+	catalogs lake.Catalogs
+	footers  *parquetio.Footers
+	readers  *wave.Kept
+
+	mu     sync.Mutex
+	cached map[store.Store]store.Store // overlay stores behind the byte cache
+}
+
+// New makes a client.
+func New(c Config) (*Client, error) {
+	c = c.withDefaults()
+	catalogs, err := c.catalogs()
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		config: c, resolve: lake.LocalFiles(), catalogs: catalogs,
+		footers: parquetio.NewFooters(c.CacheBytes / 4), readers: wave.NewKept(c.CacheBytes / 4),
+		cached: map[store.Store]store.Store{},
+	}, nil
+}
+
+// catalogs are those of the configuration files and the environment, overridden by Catalogs.
+func (c Config) catalogs() (lake.Catalogs, error) {
+	environ := os.Environ()
+	known, err := catalog.Load(catalog.Files(environ, "."), environ)
+	if err != nil {
+		return nil, err
+	}
+	for name, keys := range c.Catalogs {
+		known.Catalogs[name] = keys
+	}
+	if c.DefaultCatalog != "" {
+		known.Default = c.DefaultCatalog
+	}
+	return catalog.New(known, environ, nil), nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.CacheBytes == 0 {
+		c.CacheBytes = defaultCache
+	}
+	if c.Memory == 0 {
+		c.Memory = defaultMemory
+	}
+	if c.Workers == 0 {
+		c.Workers = runtime.GOMAXPROCS(0)
+	}
+	if c.MaxStaleness == 0 {
+		c.MaxStaleness = defaultStaleness
+	}
+	if c.MinPlannedScanBytes == 0 {
+		c.MinPlannedScanBytes = defaultMinScan
+	}
+	if c.MinPlannedFiles == 0 {
+		c.MinPlannedFiles = defaultMinFiles
+	}
+	return c
+}
+
+// overlayRoot is where overlays live: the configured root, else the user's data directory.
+func (c *Client) overlayRoot() (string, error) {
+	if c.config.OverlayRoot != "" {
+		return c.config.OverlayRoot, nil
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "skomer"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fault.New(fault.Invalid, "overlay-root", "the user has no home directory").
+			WithFix("set overlay-root in skomer.yaml or pass --overlay").WithCause(err)
+	}
+	return filepath.Join(home, ".local", "share", "skomer"), nil
+}
+
+// overlayStore is the store of an overlay location, behind the byte cache, and the overlay's prefix in it.
+func (c *Client) overlayStore(location string) (store.Store, string, error) {
+	s, key, err := c.resolve(location)
+	if err != nil {
+		return nil, "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cached[s] == nil {
+		c.cached[s] = cache.New(s, c.config.CacheBytes/2, immutable)
+	}
+	return c.cached[s], key, nil
+}
+
+// immutable tells the overlay's objects that are never overwritten: everything but the readable head.
+func immutable(key string) bool {
+	return strings.HasSuffix(key, ".puffin") || strings.Contains(key, "/chunks/") || strings.Contains(key, "/versions/")
+}
+
+// Open opens a table: catalog.namespace.table, namespace.table, or the location of a metadata.json or table folder. It
+// need not be mounted.
+func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table, error) {
+	var mapping lake.Mapping
+	for _, m := range o.Map {
+		mapping = append(mapping, lake.Rule{From: m.From, To: m.To})
+	}
+	t := &Table{
+		client: c, name: name, options: o, facts: map[string]*facts.Snapshot{},
+		lake: lake.New(lake.Options{Resolve: c.resolve, Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes}),
+	}
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return t, t.locate()
+}
+
+// locate finds where the table's overlay is, or would be.
+func (t *Table) locate() error {
+	t.where = t.options.Overlay
+	if t.where == "" {
+		root, err := t.client.overlayRoot()
+		if err != nil {
+			return err
+		}
+		t.where = overlay.Locate(root, overlay.Table{UUID: t.table.UUID(), Location: t.table.Location()})
+	}
+	st, prefix, err := t.client.overlayStore(t.where)
+	if err != nil {
+		return err
+	}
+	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{})
+	return nil
+}

@@ -1,0 +1,134 @@
+package skomer
+
+import (
+	"context"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// exprOf is an index declaration as people type it.
+func exprOf(d overlay.Definition) string {
+	out := kinds.Declaration{Entry: kinds.Entry{Name: d.Kind}, Params: index.Params(d.Params)}
+	for i, id := range d.FieldIDs {
+		f := column.Field{ID: id}
+		if i < len(d.Names) {
+			f.Name = d.Names[i]
+		}
+		out.Columns = append(out.Columns, column.Path{f})
+	}
+	return out.String()
+}
+
+// Indexes lists the declared indexes with how much of the current snapshot each covers.
+func (t *Table) Indexes(ctx context.Context) ([]Index, error) {
+	st, err := t.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mounted {
+		_, err := t.mounted(ctx)
+		return nil, err
+	}
+	return st.Indexes, nil
+}
+
+// Status compares the overlay with the table as it is now. A table that is not mounted has a status too.
+func (t *Table) Status(ctx context.Context) (*Status, error) {
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	s, err := t.snapshot(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	st := &Status{
+		Table: t.name, TableUUID: s.TableUUID, Overlay: t.where, SnapshotID: s.ID, Files: s.Files.Len(),
+		Indexes: []Index{}, Rejected: map[string]int64{}, Warnings: []string{},
+	}
+	for _, n := range s.Files.Records {
+		st.Rows += n
+	}
+	v, err := t.overlay.Latest(ctx)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		t.saw(nil)
+		return st, nil
+	case err != nil:
+		return nil, err
+	}
+	t.saw(v)
+	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
+	st.LastSync = timeOf(v.Upstream().LastSyncMs)
+	if err := v.Broken(); err != nil {
+		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
+	}
+	for _, w := range v.Warnings() {
+		st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
+	}
+	for _, d := range v.Indexes() {
+		st.Indexes = append(st.Indexes, Index{
+			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows,
+		})
+	}
+	t.coverage(st, s.Files.Stated, s.Files.Size, s.Files.Records, v, lineage.Options{
+		TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID,
+	})
+	return st, nil
+}
+
+// coverage fills in how much of the snapshot each index covers and what was not believed.
+func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *overlay.Version, o lineage.Options) {
+	var found []overlay.Placement
+	for i, path := range stated {
+		covered := make([]bool, len(st.Indexes))
+		found = v.AppendFind(found[:0], path)
+		for _, p := range found {
+			info, ok := v.Artifact(p.At)
+			if !ok {
+				st.Rejected["unreadable"]++
+				continue
+			}
+			now := lineage.Current{FooterRecords: lineage.Unknown}
+			now.Path, now.Size, now.Records = path, size[i], records[i]
+			recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
+			if verdict := lineage.Check(info.Claim(), recorded, now, o); !verdict.OK() {
+				st.Rejected[verdict.Reason.String()]++
+				continue
+			}
+			covered[p.Index] = true
+		}
+		for k, yes := range covered {
+			if yes {
+				st.Indexes[k].Covered += records[i]
+			}
+		}
+	}
+	v.Each(func(a overlay.ArtifactInfo) bool {
+		st.Indexes[a.Index].Artifacts++
+		st.Indexes[a.Index].Bytes += a.Body.Len + a.Root.Len
+		return true
+	})
+}
+
+// dataStore is the store of the table's data files.
+func (t *Table) dataStore() (store.Store, error) {
+	t.mu.Lock()
+	location := t.table.MetadataPath()
+	t.mu.Unlock()
+	s, _, err := t.client.resolve(location)
+	return s, err
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

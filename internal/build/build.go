@@ -1,0 +1,158 @@
+// Package build answers: what are the artifacts of these data files?
+//
+// A unit, some data files and the indexes that none of them has yet, becomes one bundle or nothing. Every file is read once,
+// its indexed columns only, under the entity tag of its footer; what was read is hashed into the lineage of each artifact.
+// The package knows no overlay versions and publishes nothing.
+package build
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/skomerdb/skomer/internal/bundle"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// File is a data file to index, as the snapshot's manifest states it.
+type File struct {
+	Path, Stated  string
+	Size, Records int64
+}
+
+// Index is an index to build.
+type Index struct {
+	Definition overlay.Definition
+	Kind       kinds.Entry
+	Columns    []column.Path
+}
+
+// Unit is the work of one build.
+type Unit struct {
+	ID       string // build id, never used before
+	Bundle   string // object key that the bundle will have
+	Snapshot *facts.Snapshot
+	Files    []File
+	Indexes  []Index
+}
+
+// Result is a finished bundle in a local file, not yet uploaded.
+type Result struct {
+	Path  string // the bundle; the caller removes it
+	Size  int64
+	Build overlay.Build
+	// Files is how many of the unit's files the artifacts cover.
+	Files int
+	Rows  int64
+	// Skipped is the files that cannot be indexed, with the reason; Later those whose columns are found in another way than in
+	// the rest of the unit: they need a unit of their own.
+	Skipped   map[string]string
+	Later     []File
+	Declined  map[string]string // index id → why an artifact was not worth keeping
+	BytesRead int64
+}
+
+// Builder builds units. Its fields are set once; it is safe for concurrent use.
+type Builder struct {
+	Store   store.Store
+	Footers *parquetio.Footers
+	TempDir string
+	Memory  int64 // for one unit
+}
+
+// Build reads the unit's files and writes the bundle. A file that turns out to be unreadable is left out and the unit built
+// again without it. No file left: a Result without a Path.
+func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
+	r := &Result{Skipped: map[string]string{}, Declined: map[string]string{}}
+	files, err := b.open(ctx, u, r)
+	if err != nil {
+		return nil, err
+	}
+	for len(files) > 0 {
+		bad, err := b.try(ctx, u, files, r)
+		if err == nil {
+			return r, nil
+		}
+		if bad == nil || ctx.Err() != nil || !permanent(err) {
+			return nil, err
+		}
+		r.Skipped[bad.Path] = err.Error()
+		files = without(files, bad)
+	}
+	return r, nil
+}
+
+// permanent tells errors of a data file itself from those of the store.
+func permanent(err error) bool {
+	switch fault.ClassOf(err) {
+	case fault.Corrupt, fault.Unsupported, fault.NotFound, fault.Stale:
+		return true
+	default:
+		return false
+	}
+}
+
+func without(files []*source, bad *source) []*source {
+	var out []*source
+	for _, f := range files {
+		if f != bad {
+			f.reset()
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// try builds the bundle of files; on failure bad is the file at fault, if it is one.
+func (b *Builder) try(ctx context.Context, u Unit, files []*source, r *Result) (bad *source, err error) {
+	dir, err := os.MkdirTemp(b.TempDir, "build-")
+	if err != nil {
+		return nil, fault.Wrap(fault.Exhausted, b.TempDir, err)
+	}
+	defer os.RemoveAll(dir)
+	out, err := os.CreateTemp(b.TempDir, "bundle-*.puffin")
+	if err != nil {
+		return nil, fault.Wrap(fault.Exhausted, b.TempDir, err)
+	}
+	defer func() {
+		if err = errors.Join(err, out.Close()); err != nil {
+			_ = os.Remove(out.Name())
+		}
+	}()
+	w := &writing{
+		Builder: b, unit: u, files: files, result: r, temp: dir,
+		out: bundle.NewWriter(out, bundle.BuildInfo{
+			BuildID: u.ID, TableUUID: u.Snapshot.TableUUID, SnapshotID: u.Snapshot.ID, Sequence: u.Snapshot.Sequence,
+		}),
+	}
+	defer w.close()
+	if bad, err = w.all(ctx); err != nil {
+		return bad, err
+	}
+	info, err := out.Stat()
+	if err != nil {
+		return nil, fault.Wrap(fault.Unclassified, filepath.Base(out.Name()), err)
+	}
+	r.Path, r.Size, r.Files = out.Name(), info.Size(), len(files)
+	for _, f := range files {
+		r.Rows += int64(f.rows)
+	}
+	return nil, nil
+}
+
+// budget is what one of n builders at work may hold.
+func (b *Builder) budget(n int, temp string) index.Budget {
+	memory := b.Memory
+	if memory <= 0 {
+		memory = 512 << 20
+	}
+	return index.Budget{Memory: memory / int64(max(n, 1)) / 2, TempDir: temp}
+}

@@ -1,0 +1,309 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/bundle"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+const (
+	waveBytes = 32 << 20 // of column data fetched ahead
+	waveParts = 256
+)
+
+// writing is one attempt at a bundle.
+type writing struct {
+	*Builder
+	unit   Unit
+	files  []*source
+	result *Result
+	temp   string
+	out    *bundle.Writer
+	tiered []*making // over the whole unit
+	single []*making // over the file at hand
+	done   []published
+}
+
+// making is one artifact in the making.
+type making struct {
+	index   Index
+	builder index.Builder
+	cols    []int // of the unit's columns
+	hashes  []*columnHash
+	files   []*source
+}
+
+// published is what is known of an artifact before its bundle is closed.
+type published struct {
+	index Index
+	files []*source
+	cols  []lineage.Column
+}
+
+func (w *writing) close() {
+	for _, m := range append(w.tiered, w.single...) {
+		_ = m.builder.Close()
+	}
+}
+
+// all reads every part of every file once and finishes the bundle.
+func (w *writing) all(ctx context.Context) (bad *source, err error) {
+	if err := w.begin(); err != nil {
+		return nil, err
+	}
+	var parts []part
+	for _, s := range w.files {
+		parts = append(parts, s.parts()...)
+	}
+	next := w.fetch(ctx, &parts)
+	for next != nil {
+		got := <-next
+		if got.err != nil {
+			return got.bad, got.err
+		}
+		next = w.fetch(ctx, &parts)
+		for i, p := range got.parts {
+			if err := w.add(ctx, p, got.data[i]); err != nil {
+				return p.source, err
+			}
+		}
+	}
+	for _, m := range w.tiered {
+		if err := w.finish(m); err != nil {
+			return nil, err
+		}
+	}
+	w.tiered = nil
+	return nil, w.seal()
+}
+
+// begin starts the artifacts that cover the whole unit.
+func (w *writing) begin() error {
+	spec := index.Spec{}
+	for _, s := range w.files {
+		for _, g := range s.groups() {
+			spec.RowGroups = append(spec.RowGroups, s.first+g)
+		}
+		spec.Rows = s.first + s.rows
+	}
+	spec.Pages = spec.RowGroups
+	for _, x := range w.unit.Indexes {
+		if x.Kind.Scope != index.Tiered {
+			continue
+		}
+		m, err := w.make(x, spec, w.files)
+		if err != nil {
+			return err
+		}
+		w.tiered = append(w.tiered, m)
+	}
+	return nil
+}
+
+func (w *writing) make(x Index, spec index.Spec, files []*source) (*making, error) {
+	spec.Columns, spec.Params = x.Columns, x.Definition.Params
+	b, err := x.Kind.Kind.NewBuilder(spec, w.budget(len(w.unit.Indexes), w.temp))
+	if err != nil {
+		return nil, err
+	}
+	m := &making{index: x, builder: b, files: files}
+	for _, c := range x.Columns {
+		m.cols = append(m.cols, slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID }))
+		h, err := newColumnHash(c.Leaf().Type)
+		if err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+		m.hashes = append(m.hashes, h)
+	}
+	return m, nil
+}
+
+// fetched is a wave of parts.
+type fetched struct {
+	parts []part
+	data  [][][]byte
+	bad   *source
+	err   error
+}
+
+// fetch starts reading the next parts, in one wave; nil when there are none.
+func (w *writing) fetch(ctx context.Context, parts *[]part) <-chan fetched {
+	n, bytes := 0, int64(0)
+	for n < len(*parts) && n < waveParts && (n == 0 || bytes+(*parts)[n].bytes <= waveBytes) {
+		bytes += (*parts)[n].bytes
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	f := fetched{parts: (*parts)[:n], data: make([][][]byte, n)}
+	*parts = (*parts)[n:]
+	w.result.BytesRead += bytes
+	out := make(chan fetched, 1)
+	go func() {
+		var reads []store.Read
+		var who []int
+		for i, p := range f.parts {
+			if len(p.spans) > 0 {
+				reads = append(reads, store.Read{Key: p.source.Path, Tag: p.source.opened.Tag, Spans: p.spans})
+				who = append(who, i)
+			}
+		}
+		if len(reads) > 0 {
+			for i, res := range w.Store.Fetch(ctx, reads) {
+				if res.Err != nil && f.err == nil {
+					f.bad, f.err = f.parts[who[i]].source, fault.About(reads[i].Key, res.Err)
+				}
+				f.data[who[i]] = res.Data
+			}
+		}
+		out <- f
+	}()
+	return out
+}
+
+// add decodes one part into every artifact that covers it.
+func (w *writing) add(ctx context.Context, p part, data [][]byte) error {
+	s := p.source
+	if w.single == nil {
+		if err := w.startFile(s); err != nil {
+			return err
+		}
+	}
+	for _, b := range data {
+		s.read.Write(b)
+	}
+	if !p.rows.Empty() {
+		err := s.binding.Decode(ctx, data, p.rows, 0, func(b *column.Batch) error {
+			for _, m := range w.single {
+				if err := m.add(b); err != nil {
+					return err
+				}
+			}
+			for _, m := range w.tiered {
+				if err := m.add(b); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !p.last {
+		return nil
+	}
+	for _, m := range w.single {
+		if err := w.finish(m); err != nil {
+			return err
+		}
+	}
+	w.single = nil
+	return nil
+}
+
+// startFile starts the artifacts that cover one file.
+func (w *writing) startFile(s *source) error {
+	w.single = []*making{}
+	for _, x := range w.unit.Indexes {
+		if x.Kind.Scope != index.PerFile {
+			continue
+		}
+		spec := index.Spec{Rows: s.rows, RowGroups: s.groups()}
+		spec.Pages = spec.RowGroups
+		col := slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == x.Columns[0].Leaf().ID })
+		if pages := s.binding.PageStarts(col); pages != nil {
+			spec.Pages = pages
+		}
+		m, err := w.make(x, spec, []*source{s})
+		if err != nil {
+			return err
+		}
+		w.single = append(w.single, m)
+	}
+	return nil
+}
+
+func (m *making) add(b *column.Batch) error {
+	cols := make([]*column.Vector, len(m.cols))
+	for i, c := range m.cols {
+		cols[i] = b.Cols[c]
+		if err := m.hashes[i].add(cols[i]); err != nil {
+			return err
+		}
+	}
+	return m.builder.Add(cols)
+}
+
+// finish writes an artifact into the bundle.
+func (w *writing) finish(m *making) error {
+	rec, cols := w.record(m)
+	body, err := w.out.Begin(rec)
+	if err != nil {
+		return err
+	}
+	root, reason, err := m.builder.Finish(body)
+	if err != nil {
+		return err
+	}
+	if err := m.builder.Close(); err != nil {
+		return err
+	}
+	if root == nil {
+		w.result.Declined[m.index.Definition.ID] = reason
+		return w.out.Abandon()
+	}
+	if err := w.out.End(root); err != nil {
+		return err
+	}
+	w.done = append(w.done, published{m.index, m.files, cols})
+	return nil
+}
+
+// record is the lineage of an artifact.
+func (w *writing) record(m *making) (lineage.Record, []lineage.Column) {
+	d := m.index.Definition
+	rec := lineage.Record{
+		FormatVersion: lineage.FormatVersion, IndexID: d.ID, IndexCategory: m.index.Kind.Category, Algorithm: m.index.Kind.Algorithm(),
+		TableUUID: w.unit.Snapshot.TableUUID, Parameters: d.Params, SnapshotID: w.unit.Snapshot.ID,
+		SequenceNumber: w.unit.Snapshot.Sequence, FilePath: w.unit.Bundle,
+	}
+	for _, s := range m.files {
+		rec.Files = append(rec.Files, s.lineage())
+	}
+	for i, c := range m.index.Columns {
+		rec.Columns = append(rec.Columns, m.files[0].column(w.unit.Snapshot, c, m.cols[i]))
+		rec.BlockHashes = append(rec.BlockHashes, m.hashes[i].finish())
+	}
+	return rec, rec.Columns
+}
+
+// seal closes the bundle and says what it holds.
+func (w *writing) seal() error {
+	placed, err := w.out.Close()
+	if err != nil {
+		return err
+	}
+	b := overlay.Build{ID: w.unit.ID, Bundle: w.unit.Bundle, SnapshotID: w.unit.Snapshot.ID, Sequence: w.unit.Snapshot.Sequence}
+	for i, p := range placed {
+		a := overlay.Artifact{
+			IndexID: w.done[i].index.Definition.ID, FormatVersion: lineage.FormatVersion, Columns: w.done[i].cols,
+			Body: p.Body, Root: p.Root, Lineage: p.Lineage, BodySHA256: p.BodySHA256, RootInline: p.RootBytes,
+		}
+		for _, s := range w.done[i].files {
+			a.Files = append(a.Files, overlay.Identity{Path: s.Stated, Size: s.Size, Records: int64(s.rows), Tag: s.opened.Tag})
+		}
+		b.Artifacts = append(b.Artifacts, a)
+	}
+	w.result.Build = b
+	return nil
+}

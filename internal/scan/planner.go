@@ -1,0 +1,408 @@
+package scan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/plan"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/wave"
+)
+
+// Planner makes plans. Its fields are set once; it is safe for concurrent use.
+type Planner struct {
+	Data    store.Store // the table's
+	Overlay store.Store // the overlay's; unused without a version
+	Readers wave.Readers
+}
+
+// Options bound a plan.
+type Options struct {
+	NoIndex, NoPrune, Strict bool
+	// A query whose files left after pruning hold fewer than MinBytes and number at most MinFiles is scanned without an index.
+	MinBytes int64
+	MinFiles int
+	// Explain keeps a Decision per file.
+	Explain bool
+	// Unindexed names files for which no index may speak: their evidence turned out stale.
+	Unindexed map[string]string
+}
+
+// Plan decides for every data file of s which rows may match t. v is the overlay's version, nil if there is none.
+func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree, v *overlay.Version, o Options) (*Plan, error) {
+	out := &Plan{Snapshot: s, Predicate: t, Report: Report{Total: s.Files.Len()}}
+	if o.Explain {
+		out.Decisions = make([]Decision, s.Files.Len())
+	}
+	if err := out.prune(t, o); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(out.Files, func(a, b File) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	if o.NoIndex || o.NoPrune || v == nil || !v.Mounted() || t.Kind == predicate.True || len(out.Files) == 0 {
+		return out, nil
+	}
+	if out.Report.Scanned = cheapScan(out.Files, o); out.Report.Scanned != "" {
+		return out, nil
+	}
+	e := &evidence{Planner: p, plan: out, version: v, options: o, lineage: lineage.Options{
+		TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID, Strict: o.Strict,
+	}}
+	if err := e.gather(ctx); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// prune keeps the files that manifest facts do not rule out.
+func (p *Plan) prune(t *predicate.Tree, o Options) error {
+	f := &p.Snapshot.Files
+	var pruning *plan.Pruning
+	if !o.NoPrune {
+		pruning = plan.Prune(p.Snapshot, t)
+	}
+	for i := range f.Len() {
+		verdict := plan.Maybe
+		if pruning != nil {
+			verdict = pruning.Answers[i]
+		}
+		if p.Decisions != nil {
+			p.Decisions[i] = Decision{File: i, Kept: verdict != plan.Out}
+			if pruning != nil && verdict != plan.Maybe {
+				p.Decisions[i].By = pruning.Reason(i).String()
+			}
+		}
+		if verdict == plan.Out {
+			p.Report.Pruned++
+			continue
+		}
+		if f.Records[i] < 0 || f.Records[i] > math.MaxUint32 {
+			return fault.New(fault.Unsupported, f.Path[i], "holds %d rows, more than a file can be read with", f.Records[i])
+		}
+		n := uint32(f.Records[i])
+		file := File{Ordinal: i, Path: f.Path[i], Size: f.Size[i], Records: n, Verdict: rowset.Maybe(n)}
+		if verdict == plan.Whole {
+			file.Verdict = rowset.Exactly(rowset.All(n))
+		}
+		p.Files = append(p.Files, file)
+	}
+	return nil
+}
+
+// cheapScan is why the files are so little that asking an index costs more, or "".
+func cheapScan(files []File, o Options) string {
+	var bytes int64
+	for _, f := range files {
+		bytes += f.Size
+	}
+	if len(files) <= o.MinFiles && bytes < o.MinBytes {
+		return fmt.Sprintf("%d files of %d bytes are left after pruning: a scan is cheaper", len(files), bytes)
+	}
+	return ""
+}
+
+// evidence gathers what artifacts say.
+type evidence struct {
+	*Planner
+	plan    *Plan
+	version *overlay.Version
+	options Options
+	lineage lineage.Options
+	indexes []usable // parallel to version.Indexes
+	asked   map[question]*asked
+	tasks   []*wave.Task
+	tags    []store.Tag // strict: the present tag of each file left
+}
+
+// usable is a declared index that may say something about the predicate.
+type usable struct {
+	ok      bool
+	kind    index.Kind
+	columns []column.Path
+	files   int // of the files left that it covers
+	spoke   bool
+}
+
+// question is a leaf asked of an artifact.
+type question struct {
+	at   overlay.Place
+	leaf *predicate.Leaf
+}
+
+type asked struct {
+	probe *wave.Probe
+	task  *wave.Task
+	info  overlay.ArtifactInfo
+}
+
+// answerOf is a placement that may speak for a file, and the question put to it.
+type answerOf struct {
+	leaf  *predicate.Leaf
+	place overlay.Placement
+	asked *asked
+}
+
+func (e *evidence) gather(ctx context.Context) error {
+	if !e.usable() {
+		return nil
+	}
+	if e.options.Strict {
+		if err := e.lookUpTags(ctx); err != nil {
+			return err
+		}
+	}
+	e.asked = map[question]*asked{}
+	answers := make([][]answerOf, len(e.plan.Files))
+	var found []overlay.Placement
+	for i := range e.plan.Files {
+		found = e.version.AppendFind(found[:0], e.stated(i))
+		answers[i] = e.ask(i, found)
+	}
+	if err := wave.Run(ctx, e.Overlay, e.tasks); err != nil {
+		return err
+	}
+	e.conclude(answers)
+	return nil
+}
+
+func (e *evidence) stated(i int) string { return e.plan.Snapshot.Files.Stated[e.plan.Files[i].Ordinal] }
+
+// usable finds the indexes that could say something of a leaf; false if there is none.
+func (e *evidence) usable() bool {
+	some := false
+	e.indexes = make([]usable, len(e.version.Indexes()))
+	for i, d := range e.version.Indexes() {
+		k, ok := kinds.ByName(d.Kind)
+		if !ok || d.KindVersion > k.Version {
+			continue
+		}
+		u := usable{kind: k.Kind}
+		for _, id := range d.FieldIDs {
+			if path := e.plan.Snapshot.Schema.ByID(id); path != nil {
+				u.columns = append(u.columns, path)
+			}
+		}
+		if len(u.columns) == len(d.FieldIDs) {
+			e.plan.Predicate.Leaves(func(l *predicate.Leaf) { u.ok = u.ok || u.kind.Says(u.columns, l) != index.Nothing })
+		}
+		some = some || u.ok
+		e.indexes[i] = u
+	}
+	return some
+}
+
+// lookUpTags asks the table's store for the present tag of every file left.
+func (e *evidence) lookUpTags(ctx context.Context) error {
+	keys := make([]string, len(e.plan.Files))
+	for i, f := range e.plan.Files {
+		keys[i] = f.Path
+	}
+	e.tags = make([]store.Tag, len(keys))
+	for i, info := range e.Data.Stat(ctx, keys) {
+		if info.Err == nil {
+			e.tags[i] = info.Tag
+		}
+	}
+	return ctx.Err()
+}
+
+// ask puts each leaf to the artifacts that cover file i, each artifact and leaf once for all files.
+func (e *evidence) ask(i int, found []overlay.Placement) []answerOf {
+	var valid []overlay.Placement
+	for _, p := range found {
+		if e.indexes[p.Index].ok && e.believed(i, p) {
+			e.indexes[p.Index].files++
+			valid = append(valid, p)
+		}
+	}
+	if len(valid) == 0 {
+		return nil
+	}
+	sources := make([]plan.Source, len(valid))
+	for k, p := range valid {
+		sources[k] = plan.Source{Kind: e.indexes[p.Index].kind, Columns: e.indexes[p.Index].columns}
+	}
+	var out []answerOf
+	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
+		for _, k := range plan.Choose(l, sources) {
+			if a := e.question(valid[k], l); a != nil {
+				out = append(out, answerOf{l, valid[k], a})
+			}
+		}
+	})
+	return out
+}
+
+// believed runs the lineage check; a rejection is recorded.
+func (e *evidence) believed(i int, p overlay.Placement) bool {
+	f := &e.plan.Files[i]
+	if why := e.options.Unindexed[f.Path]; why != "" {
+		e.reject(p, f.Path, lineage.TagMismatch.String(), why)
+		return false
+	}
+	info, ok := e.version.Artifact(p.At)
+	if !ok {
+		e.reject(p, f.Path, "unreadable", "its entry in the overlay makes no sense")
+		return false
+	}
+	now := lineage.Current{FooterRecords: lineage.Unknown}
+	now.Path, now.Size, now.Records = p.Identity.Path, f.Size, int64(f.Records)
+	if e.tags != nil {
+		now.Tag = string(e.tags[i])
+	}
+	recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
+	if v := lineage.Check(info.Claim(), recorded, now, e.lineage); !v.OK() {
+		e.reject(p, f.Path, v.Reason.String(), v.Message)
+		return false
+	}
+	if why := e.columnsMoved(&info); why != "" {
+		e.reject(p, f.Path, lineage.LeafMismatch.String(), why)
+		return false
+	}
+	return true
+}
+
+// columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "". Columns found by field id
+// cannot move.
+func (e *evidence) columnsMoved(info *overlay.ArtifactInfo) string {
+	for _, c := range info.Columns {
+		if c.Mapping != "" && c.Mapping != facts.MappingDigest(e.plan.Snapshot.NameMapping) {
+			return "the table's name mapping changed since column " + c.Name + " was indexed"
+		}
+	}
+	return ""
+}
+
+func (e *evidence) reject(p overlay.Placement, file, reason, detail string) {
+	info, _ := e.version.Artifact(p.At)
+	e.plan.Report.Rejected = append(e.plan.Report.Rejected, Rejection{
+		Index: p.IndexID, Bundle: info.Bundle, File: file, Reason: reason, Detail: detail,
+	})
+}
+
+func (e *evidence) question(p overlay.Placement, l *predicate.Leaf) *asked {
+	q := question{p.At, l}
+	if a, ok := e.asked[q]; ok {
+		return a
+	}
+	info, ok := e.version.Artifact(p.At)
+	if !ok {
+		return nil
+	}
+	a := &asked{info: info}
+	a.probe = wave.NewProbe(info.Bundle, wave.Artifact{
+		Kind: e.indexes[p.Index].kind, Rows: info.Rows,
+		Root: span(info.Root), RootCRC: info.Root.CRC, RootData: info.RootInline, Body: span(info.Body),
+	}, l, e.Readers)
+	a.task = &wave.Task{Key: info.Bundle, Steps: a.probe}
+	a.task.Err = a.probe.Prepare()
+	e.asked[q] = a
+	e.tasks = append(e.tasks, a.task)
+	return a
+}
+
+func span(p lineage.Place) store.Span { return store.Span{Off: p.Off, Len: p.Len} }
+
+// conclude folds the answers of every file and drops those that hold no match.
+func (e *evidence) conclude(answers [][]answerOf) {
+	kept := e.plan.Files[:0]
+	for i, f := range e.plan.Files {
+		e.conclude1(i, &f, answers[i])
+		if f.Verdict.May.Empty() {
+			e.plan.Report.RuledOut++
+			continue
+		}
+		kept = append(kept, f)
+	}
+	e.plan.Files = kept
+	e.summarise(len(answers))
+}
+
+// conclude1 settles the verdict of one file and the tag that its reads must match. Artifacts that saw different tags speak of
+// different bytes: none of them counts.
+func (e *evidence) conclude1(i int, f *File, answers []answerOf) {
+	before := *f
+	tags := e.fold(f, answers)
+	if tags = slices.Compact(tags); len(tags) > 1 {
+		*f = before
+		e.reject(answers[0].place, f.Path, lineage.TagMismatch.String(),
+			fmt.Sprintf("its artifacts saw different entity tags: %s and %s", tags[0], tags[1]))
+		tags = nil
+	}
+	if len(tags) == 1 {
+		f.Tag = tags[0]
+	}
+	if e.tags != nil {
+		f.Tag = e.tags[i]
+	}
+}
+
+// fold narrows the file's verdict by the answers about it and returns the tags under which they were built.
+func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
+	if len(answers) == 0 {
+		return nil
+	}
+	var by []string
+	verdict := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
+		v := rowset.Maybe(f.Records)
+		for _, a := range answers {
+			if a.leaf != l || a.asked.task.Err != nil {
+				continue
+			}
+			said := rowset.SliceVerdict(a.asked.probe.Verdict(), a.place.First, a.place.First+a.place.Rows)
+			if said.May.Full() && said.Must.Empty() {
+				continue
+			}
+			v = rowset.Tighten(v, said)
+			f.Indexed = true
+			e.indexes[a.place.Index].spoke = true
+			tags = append(tags, a.place.Identity.Tag)
+			if e.plan.Decisions != nil {
+				by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, l, said.May))
+			}
+		}
+		return v
+	})
+	f.Verdict = rowset.Tighten(f.Verdict, verdict)
+	if d := e.plan.Decisions; d != nil {
+		d[f.Ordinal].Kept = !f.Verdict.May.Empty()
+		d[f.Ordinal].Must, d[f.Ordinal].May = f.Verdict.Must.Count(), f.Verdict.May.Count()
+		d[f.Ordinal].By = strings.Join(slices.Compact(by), "; ")
+	}
+	return tags
+}
+
+// summarise names the indexes that spoke, those that lack files, and the artifacts that failed on the way.
+func (e *evidence) summarise(files int) {
+	r := &e.plan.Report
+	for i, d := range e.version.Indexes() {
+		u := e.indexes[i]
+		if u.spoke {
+			r.Used = append(r.Used, d.ID)
+		}
+		if u.ok && u.files < files {
+			r.Missing = append(r.Missing, d.ID)
+		}
+	}
+	for _, a := range e.asked {
+		if a.task.Err != nil {
+			r.Rejected = append(r.Rejected, Rejection{
+				Index: a.info.IndexID, Bundle: a.info.Bundle, Reason: fault.ClassOf(a.task.Err).String(), Detail: a.task.Err.Error(),
+			})
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package scan
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Reader reads plans. Its fields are set once; it is safe for concurrent use.
+type Reader struct {
+	Store   store.Store
+	Footers *parquetio.Footers
+	Workers int   // goroutines that decode; 0: one a core
+	Memory  int64 // bytes of file data held at once; 0: 256 MiB
+	// KeepAll switches off skipping by Parquet statistics: every page of every row group is decoded.
+	KeepAll bool
+}
+
+const (
+	groupFiles    = 256     // files whose footers are read in one wave
+	firstGroup    = 4       // the same at the start of a query with a limit
+	unitRows      = 1 << 18 // rows that one goroutine decodes at a time, rounded to row groups
+	batchRows     = 1 << 13 // rows of a decoded batch
+	defaultMemory = 256 << 20
+)
+
+// run is one reading of one plan.
+type run struct {
+	*Reader
+	plan     *Plan
+	eval     *predicate.Evaluator
+	project  []column.Path
+	left     int64 // rows still wanted; negative: all
+	counters Counters
+	rows     Rows   // nil: only count
+	changed  string // the file whose tag did not match in the last fetch
+	emitted  int64  // batches handed on
+	mu       sync.Mutex
+	wrong    []*parquetio.Binding // their page indexes contradict their pages
+}
+
+// Read calls rows with the answer in the order of (file path, position), the projection's vectors parallel to project. A
+// negative limit means all rows.
+func (r *Reader) Read(ctx context.Context, p *Plan, project []column.Path, limit int64, rows Rows) (Counters, error) {
+	if limit < 0 {
+		limit = -1
+	}
+	x := &run{Reader: r, plan: p, eval: predicate.Compile(p.Predicate), project: project, left: limit, rows: rows}
+	err := x.all(ctx)
+	return x.counters, err
+}
+
+// Count counts the answer without reading what the verdicts already settle.
+func (r *Reader) Count(ctx context.Context, p *Plan) (Counters, error) {
+	x := &run{Reader: r, plan: p, eval: predicate.Compile(p.Predicate), left: -1}
+	err := x.all(ctx)
+	return x.counters, err
+}
+
+func (x *run) all(ctx context.Context) error {
+	size := groupFiles
+	if x.left >= 0 {
+		size = firstGroup
+	}
+	files := x.plan.Files
+	for len(files) > 0 && x.left != 0 {
+		n := min(size, len(files))
+		if err := x.settle(ctx, files[:n]); err != nil {
+			return err
+		}
+		files = files[n:]
+		size = min(size*4, groupFiles)
+	}
+	return ctx.Err()
+}
+
+// settle reads one run of files, and once more without index evidence and kept footers for a file that turned out to be
+// overwritten, as long as no row was handed on.
+func (x *run) settle(ctx context.Context, files []File) error {
+	left, counters, emitted := x.left, x.counters, x.emitted
+	err := x.group(ctx, files)
+	switch {
+	case err == nil || x.emitted != emitted:
+		return err
+	case parquetio.PageIndexWrong(err):
+		for _, b := range x.wrong {
+			b.DropPageIndex()
+		}
+		x.left, x.counters = left, counters
+		return x.group(ctx, files)
+	case !fault.Is(err, fault.Stale) || x.changed == "":
+		return err
+	}
+	x.left, x.counters = left, counters
+	x.counters.Changed = append(x.counters.Changed, x.changed)
+	for i := range files {
+		if f := &files[i]; f.Path == x.changed {
+			x.Footers.Forget(f.Path)
+			f.Tag, f.Verdict, f.Indexed = "", rowset.Maybe(f.Records), false
+		}
+	}
+	return x.group(ctx, files)
+}
+
+// group reads one run of files: their footers in one wave, then units of row groups.
+func (x *run) group(ctx context.Context, files []File) error {
+	if x.rows == nil && !x.KeepAll {
+		files = x.countSettled(files)
+	}
+	opened, err := x.open(ctx, files)
+	if err != nil {
+		return err
+	}
+	var units []*unit
+	for _, f := range opened {
+		units = append(units, f.units()...)
+	}
+	limit := x.Memory / 2
+	if limit <= 0 {
+		limit = defaultMemory / 2
+	}
+	for len(units) > 0 && x.left != 0 {
+		n, bytes := 0, int64(0)
+		for n < len(units) && (n == 0 || bytes+units[n].bytes <= limit) {
+			bytes += units[n].bytes
+			n++
+		}
+		if err := x.units(ctx, units[:n]); err != nil {
+			return err
+		}
+		for i := range n {
+			units[i] = nil
+		}
+		units = units[n:]
+	}
+	return nil
+}
+
+// countSettled counts the files whose verdict leaves no doubt and returns the others.
+func (x *run) countSettled(files []File) []File {
+	rest := files[:0:0]
+	for _, f := range files {
+		if f.Verdict.Exact() {
+			x.counters.Rows += f.Verdict.Must.Count()
+			continue
+		}
+		rest = append(rest, f)
+	}
+	return rest
+}
+
+// units answers a run of units: recheck, then project.
+func (x *run) units(ctx context.Context, units []*unit) error {
+	if err := x.fetch(ctx, units, (*unit).recheckSpans); err != nil {
+		return err
+	}
+	if err := x.parallel(ctx, len(units), func(ctx context.Context, i int) error { return units[i].recheck(ctx) }); err != nil {
+		return err
+	}
+	for _, u := range units {
+		n := u.answer.Count()
+		if x.left >= 0 && n > x.left {
+			u.answer = firstRows(u.answer, x.left)
+			n = x.left
+		}
+		if x.left >= 0 {
+			x.left -= n
+		}
+		x.counters.Rows += n
+	}
+	if x.rows == nil {
+		return nil
+	}
+	if err := x.fetch(ctx, units, (*unit).projectSpans); err != nil {
+		return err
+	}
+	return x.emit(ctx, units)
+}
+
+// firstRows is the first n rows of a set.
+func firstRows(s *rowset.Set, n int64) *rowset.Set {
+	var out []rowset.Range
+	for _, r := range s.Ranges() {
+		if n == 0 {
+			break
+		}
+		r.End = min(r.End, r.Start+uint32(min(n, int64(r.Len()))))
+		n -= int64(r.Len())
+		out = append(out, r)
+	}
+	return rowset.FromRanges(s.Size(), out)
+}
+
+// fetch brings what every unit says it needs, in one wave.
+func (x *run) fetch(ctx context.Context, units []*unit, need func(*unit) []store.Span) error {
+	var reads []store.Read
+	var who []*unit
+	for _, u := range units {
+		u.spans = need(u)
+		x.counters.Pages += len(u.spans)
+		if missing := u.held.Missing(u.spans); len(missing) > 0 {
+			reads = append(reads, store.Read{Key: u.file.path, Tag: u.file.tag, Spans: missing})
+			who = append(who, u)
+		}
+	}
+	if len(reads) == 0 {
+		return nil
+	}
+	for i, res := range x.Store.Fetch(ctx, reads) {
+		if res.Err != nil {
+			x.changed = who[i].file.path
+			return readError(x.changed, res.Err)
+		}
+		for k, s := range reads[i].Spans {
+			who[i].held.Add(s.Off, res.Data[k])
+		}
+	}
+	return ctx.Err()
+}
+
+// readError tells that a file changed between its footer and its pages in words a user can act on.
+func readError(path string, err error) error {
+	if fault.Is(err, fault.Stale) {
+		return fault.New(fault.Stale, path, "the data file was overwritten while it was read").
+			WithFix("run the query again").WithRetry().WithCause(err)
+	}
+	return fault.About(path, err)
+}
+
+func (x *run) workers() int {
+	if x.Workers > 0 {
+		return x.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+func (x *run) parallel(ctx context.Context, n int, work func(context.Context, int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(x.workers())
+	for i := range n {
+		g.Go(func() error { return work(ctx, i) })
+	}
+	return g.Wait()
+}
+
+// emit decodes the projection of the units side by side, a few ahead, and hands it on in order.
+func (x *run) emit(ctx context.Context, units []*unit) error {
+	g, ctx := errgroup.WithContext(ctx)
+	slots := make(chan struct{}, x.workers()+1)
+	decoded := make([]chan error, len(units))
+	for i := range decoded {
+		decoded[i] = make(chan error, 1)
+	}
+	g.Go(func() error {
+		for i, u := range units {
+			select {
+			case slots <- struct{}{}:
+				go func() { decoded[i] <- u.decode(ctx) }()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	g.Go(func() error {
+		for i, u := range units {
+			select {
+			case err := <-decoded[i]:
+				if err != nil {
+					return err
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			for _, b := range u.batches {
+				x.emitted++
+				if err := x.rows(u.file.plan, b); err != nil {
+					return err
+				}
+			}
+			u.batches, u.held = nil, parquetio.Held{}
+			<-slots
+		}
+		return nil
+	})
+	return g.Wait()
+}

@@ -1,0 +1,157 @@
+package scan
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// file is a data file being read.
+type file struct {
+	run     *run
+	plan    *File
+	path    string
+	tag     store.Tag
+	opened  *parquetio.Opened
+	check   *parquetio.Binding // the predicate's columns; nil if nothing is unsure
+	project *parquetio.Binding // the projection; nil when only counting
+	verdict rowset.Verdict
+}
+
+// unit is some neighbouring row groups of a file: what one goroutine decodes.
+type unit struct {
+	file    *file
+	may     *rowset.Set // rows of the file that may match, in these row groups
+	must    *rowset.Set
+	bytes   int64 // estimate of the bytes to hold
+	held    parquetio.Held
+	spans   []store.Span // of the step at hand; computed by one goroutine for all units
+	answer  *rowset.Set
+	batches []*column.Batch
+}
+
+// units cuts the file into units of about unitRows rows that may match.
+func (f *file) units() []*unit {
+	var out []*unit
+	groups := f.opened.File.RowGroups()
+	for i := 0; i < len(groups); {
+		first := i
+		var rows uint32
+		for ; i < len(groups) && (i == first || rows+groups[i].Len() <= unitRows); i++ {
+			if f.verdict.May.Intersects(groups[i]) {
+				f.run.counters.RowGroups++
+				rows += groups[i].Len()
+			}
+		}
+		if rows == 0 {
+			continue
+		}
+		span := rowset.FromRanges(f.verdict.May.Size(), []rowset.Range{{Start: groups[first].Start, End: groups[i-1].End}})
+		u := &unit{file: f, may: rowset.And(f.verdict.May, span), must: rowset.And(f.verdict.Must, span)}
+		u.bytes = f.opened.Size/max(f.opened.File.Rows(), 1)*int64(rows) + 4096
+		u.held = f.opened.Tail.Clone()
+		out = append(out, u)
+	}
+	return out
+}
+
+func (u *unit) unsure() *rowset.Set { return rowset.AndNot(u.may, u.must) }
+
+func (u *unit) recheckSpans() []store.Span {
+	if rows := u.unsure(); !rows.Empty() {
+		return u.file.check.Spans(rows)
+	}
+	return nil
+}
+
+func (u *unit) projectSpans() []store.Span {
+	if u.answer.Empty() {
+		return nil
+	}
+	return u.file.project.Spans(u.answer)
+}
+
+// recheck evaluates the predicate on the unsure rows and settles the answer.
+func (u *unit) recheck(ctx context.Context) error {
+	u.answer = u.must
+	rows := u.unsure()
+	if rows.Empty() {
+		return nil
+	}
+	data, ok := u.held.All(u.spans)
+	if !ok {
+		return fault.New(fault.Corrupt, u.file.path, "bytes to recheck were not fetched")
+	}
+	var hits []rowset.Range
+	err := u.file.check.Decode(ctx, data, rows, batchRows, func(b *column.Batch) error {
+		hits = appendHits(hits, b, u.file.run.eval)
+		return nil
+	})
+	if err != nil {
+		return u.file.decodeError(u.file.check, err)
+	}
+	u.answer = rowset.Or(u.must, rowset.FromRanges(u.may.Size(), hits))
+	return nil
+}
+
+// appendHits adds the file positions of the rows of b that pass.
+func appendHits(hits []rowset.Range, b *column.Batch, eval *predicate.Evaluator) []rowset.Range {
+	add := func(start, end uint32) {
+		if n := len(hits); n > 0 && hits[n-1].End == start {
+			hits[n-1].End = end
+			return
+		}
+		hits = append(hits, rowset.Range{Start: start, End: end})
+	}
+	for w, word := range eval.Rows(b) {
+		for word != 0 {
+			from := bits.TrailingZeros64(word)
+			n := bits.TrailingZeros64(^(word >> from))
+			first := w*64 + from
+			if b.Pos == nil {
+				add(b.Start+uint32(first), b.Start+uint32(first+n))
+			} else {
+				for _, p := range b.Pos[first : first+n] {
+					add(p, p+1)
+				}
+			}
+			if from+n == 64 {
+				break
+			}
+			word &= ^uint64(0) << (from + n)
+		}
+	}
+	return hits
+}
+
+// decode reads the projection at the answer.
+func (u *unit) decode(ctx context.Context) error {
+	if u.answer.Empty() || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	data, ok := u.held.All(u.spans)
+	if !ok {
+		return fault.New(fault.Corrupt, u.file.path, "bytes of the projection were not fetched")
+	}
+	err := u.file.project.Decode(ctx, data, u.answer, batchRows, func(b *column.Batch) error {
+		u.batches = append(u.batches, b.Clone())
+		return nil
+	})
+	return u.file.decodeError(u.file.project, err)
+}
+
+// decodeError remembers a page index that the pages contradict, so that another attempt reads whole chunks.
+func (f *file) decodeError(b *parquetio.Binding, err error) error {
+	if parquetio.PageIndexWrong(err) {
+		f.run.mu.Lock()
+		f.run.wrong = append(f.run.wrong, b)
+		f.run.mu.Unlock()
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package skomer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Table is an Iceberg table and its overlay, if it has one. It is safe for concurrent use.
+type Table struct {
+	client  *Client
+	name    string
+	options TableOptions
+	lake    *lake.Lake
+	where   string // location of the overlay
+
+	overlayStore store.Store
+	overlay      *overlay.Overlay
+
+	mu      sync.Mutex
+	table   *lake.Table
+	read    time.Time                  // when table was read
+	facts   map[string]*facts.Snapshot // of table, by Query.At
+	version *overlay.Version           // nil: not mounted
+	looked  time.Time                  // when version was looked up
+}
+
+// Name is what the table was opened by.
+func (t *Table) Name() string { return t.name }
+
+// Overlay is the location of the table's overlay, mounted or not.
+func (t *Table) Overlay() string { return t.where }
+
+// refresh reads the table's metadata anew.
+func (t *Table) refresh(ctx context.Context) error {
+	table, err := t.lake.Open(ctx, t.name)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.table == nil || t.table.MetadataPath() != table.MetadataPath() {
+		t.table, t.facts = table, map[string]*facts.Snapshot{}
+	}
+	t.read = time.Now()
+	return nil
+}
+
+// snapshot is the facts of the snapshot that at selects, from memory while they are fresh enough.
+func (t *Table) snapshot(ctx context.Context, at string) (*facts.Snapshot, error) {
+	t.mu.Lock()
+	stale := time.Since(t.read) > t.client.config.MaxStaleness
+	t.mu.Unlock()
+	if stale {
+		if err := t.refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.mu.Lock()
+	table, known := t.table, t.facts[at]
+	t.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	sel := lake.Current()
+	if at != "" {
+		sel = lake.ParseSelector(at)
+	}
+	s, err := table.Snapshot(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.table == table {
+		t.facts[at] = s
+	}
+	return s, nil
+}
+
+// current is the overlay's newest version, nil if the table is not mounted; from memory while it is fresh enough.
+func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
+	t.mu.Lock()
+	v, fresh := t.version, time.Since(t.looked) < t.client.config.MaxStaleness
+	t.mu.Unlock()
+	if fresh {
+		return v, nil
+	}
+	v, err := t.overlay.Latest(ctx)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		v, err = nil, nil
+	case err != nil:
+		return nil, err
+	}
+	t.saw(v)
+	return v, err
+}
+
+// saw remembers the overlay's newest version.
+func (t *Table) saw(v *overlay.Version) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.version, t.looked = v, time.Now()
+}
+
+// mounted is the overlay's newest version, or a NotFound fault that tells how to mount.
+func (t *Table) mounted(ctx context.Context) (*overlay.Version, error) {
+	v, err := t.overlay.Latest(ctx)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, t.name, "is not mounted: no overlay at %s", t.where).
+			WithFix("skomer mount %s", t.name)
+	}
+	if err == nil {
+		t.saw(v)
+	}
+	return v, err
+}
