@@ -62,7 +62,7 @@ func blockOf(hash uint64, n uint32) uint32 { return uint32((hash >> 32) * uint64
 // in a block set any one of a word's 32 bits with probability 1 - (31/32)^i (Putze, Sanders, Singler 2007, section 3).
 func keysPerBlock(fpp float64) float64 {
 	lo, hi := 0.0, 256.0
-	for range 60 {
+	for range 20 {
 		if mid := (lo + hi) / 2; rateAt(mid) > fpp {
 			hi = mid
 		} else {
@@ -74,7 +74,7 @@ func keysPerBlock(fpp float64) float64 {
 
 func rateAt(load float64) float64 {
 	sum, p := 0.0, math.Exp(-load)
-	for i := 1; i < 1024; i++ {
+	for i := 1; i < 1024 && (float64(i) < load || p > 1e-12); i++ {
 		p *= load / float64(i)
 		sum += p * math.Pow(1-math.Pow(31.0/32, float64(i)), 8)
 	}

@@ -1,0 +1,12 @@
+package bloom
+
+import (
+	"testing"
+
+	"github.com/skomerdb/skomer/internal/index/indextest"
+)
+
+func TestLaw(t *testing.T) {
+	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 400}
+	law.Run(t)
+}
