@@ -97,6 +97,11 @@ func Plain() table.Writer {
 	return tw
 }
 
+// Right aligns a column, counted from 1, as numbers are.
+func Right(column int) table.ColumnConfig {
+	return table.ColumnConfig{Number: column, Align: text.AlignRight, AlignHeader: text.AlignRight}
+}
+
 // Print writes a rendered table and a line end.
 func Print(w io.Writer, tw table.Writer) error {
 	_, err := fmt.Fprintln(w, tw.Render())

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/cli/render"
+)
+
+const longIndex = `An index is written kind(columns) key=value. The kinds of this version:
+
+  zonemap(COLUMN)   smallest and largest value of each row group and page: ranges on columns that follow the row order
+  bloom(COLUMN)     Bloom filters of each row group: = and IN on columns with many distinct values
+  ordered(COLUMN)   sorted values with their rows: = IN and ranges, exact rows, on columns in any order
+
+Adding and dropping are one small commit each, whatever the size of the table. skomer sync builds what was added.`
+
+func (a *app) indexCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "index", Short: "Add, list, show and drop indexes", Long: longIndex,
+		Example: `  skomer index add lake/flights 'bloom(flight_id)' 'ordered(delay)'
+  skomer index list lake/flights
+  skomer index drop lake/flights 'ordered(delay)'`,
+	}
+	cmd.AddCommand(a.indexAdd(), a.indexList(), a.indexShow(), a.indexDrop())
+	return cmd
+}
+
+func (a *app) indexAdd() *cobra.Command {
+	return &cobra.Command{
+		Use: "add TABLE KIND(COLUMNS)...", Short: "Declare indexes", Long: longIndex,
+		Example: `  skomer index add lake/flights 'bloom(flight_id)' 'ordered(delay)'`,
+		Args:    takes(2, -1, "a table and one or more indexes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var added []skomer.Index
+			for _, expr := range args[1:] {
+				x, err := t.AddIndex(cmd.Context(), expr)
+				if err != nil {
+					return err
+				}
+				added = append(added, *x)
+			}
+			if err := a.showIndexes(added); err != nil {
+				return err
+			}
+			a.hint("next: skomer sync %s", args[0])
+			return nil
+		},
+	}
+}
+
+func (a *app) indexList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list TABLE", Short: "List the indexes of a table and how much of it they cover",
+		Example: `  skomer index list lake/flights`,
+		Args:    takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			indexes, err := t.Indexes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.showIndexes(indexes)
+		},
+	}
+}
+
+func (a *app) indexShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show TABLE INDEX", Short: "Show one index", Long: "INDEX is an id or the index as it was declared.",
+		Example: `  skomer index show lake/flights 'bloom(flight_id)'`,
+		Args:    takes(2, 2, "a table and an index"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			x, err := t.ShowIndex(cmd.Context(), args[1])
+			if err != nil {
+				return err
+			}
+			return a.showIndex(x)
+		},
+	}
+}
+
+func (a *app) indexDrop() *cobra.Command {
+	return &cobra.Command{
+		Use: "drop TABLE INDEX...", Short: "Drop indexes", Long: "INDEX is an id or the index as it was declared. Queries stop using it at once; its bytes stay until the overlay is deleted.",
+		Example: `  skomer index drop lake/flights 'ordered(delay)'`,
+		Args:    takes(2, -1, "a table and one or more indexes"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			var dropped []skomer.Index
+			for _, name := range args[1:] {
+				x, err := t.DropIndex(cmd.Context(), name)
+				if err != nil {
+					return err
+				}
+				dropped = append(dropped, *x)
+			}
+			return a.showIndexes(dropped)
+		},
+	}
+}
+
+func (a *app) showIndexes(indexes []skomer.Index) error {
+	if a.flags.output == "json" {
+		return a.json(indexes)
+	}
+	tw := render.Plain()
+	tw.AppendHeader(table.Row{"index", "id", "covers", "artifacts", "bytes"})
+	for _, x := range indexes {
+		tw.AppendRow(table.Row{x.Expr, x.ID, share(x.Covered, x.Total), number(x.Artifacts), size(x.Bytes)})
+	}
+	return render.Print(a.out, tw)
+}
+
+func (a *app) showIndex(x *skomer.Index) error {
+	if a.flags.output == "json" {
+		return a.json(x)
+	}
+	return a.pairs(
+		[2]string{"index", x.Expr}, [2]string{"id", x.ID}, [2]string{"kind", x.Kind}, [2]string{"columns", strings.Join(x.Columns, ", ")},
+		[2]string{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
+		[2]string{"artifacts", number(x.Artifacts)}, [2]string{"bytes", size(x.Bytes)},
+	)
+}

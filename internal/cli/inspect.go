@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/skomerdb/skomer/internal/cli/inspect"
+	"github.com/skomerdb/skomer/internal/cli/render"
+	"github.com/skomerdb/skomer/internal/lake"
+)
+
+const longInspect = `Shows what is in a file: a Puffin file of any writer (our bundles, deletion vectors, sketches), an Iceberg manifest or a
+manifest list. The format is told by the bytes, not by the name. With -o json, lineage records are shown whole.`
+
+func (a *app) inspectCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "inspect FILE", Short: "Show what is in a Puffin file or manifest", Long: longInspect,
+		Example: `  skomer inspect overlay/5f6b8a52-7d3e-4c8e-9a01-2001f1190701/data/…/….puffin
+  skomer inspect lake/flights/metadata/snap-1001.avro -o json`,
+		Args: takes(1, 1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			s, key, err := lake.LocalFiles()(args[0])
+			if err != nil {
+				return err
+			}
+			report, err := inspect.Look(cmd.Context(), s, key)
+			if err != nil {
+				return err
+			}
+			if a.flags.output == "json" {
+				return a.json(report)
+			}
+			return a.showInspected(report)
+		},
+	}
+}
+
+func (a *app) showInspected(r *inspect.Report) error {
+	header, rows := r.Rows()
+	a.say("%s, %s, %d entries", r.Format, size(r.Size), len(rows))
+	tw := render.Plain()
+	var names table.Row
+	for _, h := range header {
+		names = append(names, h)
+	}
+	tw.AppendHeader(names)
+	for _, row := range rows {
+		tw.AppendRow(row)
+	}
+	return render.Print(a.out, tw)
+}

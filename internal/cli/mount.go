@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+const longMount = `Creates the overlay of a table: the folder that will hold its indexes. Nothing is built yet, and nothing is ever written
+to the table; read access to it is enough. The overlay must not lie inside the table's folder. Mounting twice is no error.`
+
+func (a *app) mountCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "mount TABLE", Short: "Create the overlay of a table", Long: longMount,
+		Example: `  skomer mount lake/flights
+  skomer mount prod.web.events
+  skomer mount /data/copied/metadata/v7.metadata.json --map s3://bucket/events=/data/copied
+  skomer mount lake/flights --overlay /mnt/fast/flights-index`,
+		Args: takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := t.Mount(cmd.Context()); err != nil {
+				return err
+			}
+			if err := a.showStatus(cmd.Context(), t); err != nil {
+				return err
+			}
+			a.hint("next: skomer index add %s 'bloom(COLUMN)'", args[0])
+			return nil
+		},
+	}
+}
+
+const longUnmount = `Stops using the indexes of a table. Nothing is deleted, and mounting again finds everything. To free the space, delete the
+overlay's folder, which skomer status shows: the table is not touched by that, and every query gives the same answer as
+before, by scanning.`
+
+func (a *app) unmountCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "unmount TABLE", Short: "Stop using the indexes of a table", Long: longUnmount,
+		Example: `  skomer unmount lake/flights`,
+		Args:    takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if err := t.Unmount(cmd.Context()); err != nil {
+				return err
+			}
+			a.hint("the overlay stays at %s", t.Overlay())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+const longStatus = `Shows the overlay of a table against the table: which snapshot the indexes stand at, how much they cover, and what was
+rejected and why.
+
+--fail-on takes conditions separated by commas and exits with 8 if one of them holds: coverage<PERCENT is about the least covered
+index, rejected>N about artifacts that are not believed. They are meant for monitors.`
+
+func (a *app) statusCommand() *cobra.Command {
+	var failOn string
+	cmd := &cobra.Command{
+		Use: "status TABLE", Short: "Show how the indexes stand against the table", Long: longStatus,
+		Example: `  skomer status lake/flights
+  skomer status prod.web.events --fail-on 'coverage<95,rejected>0' -q`,
+		Args: takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			conditions, err := parseConditions(failOn)
+			if err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			status, err := t.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := a.printStatus(status); err != nil {
+				return err
+			}
+			for _, c := range conditions {
+				if c.holds(status) {
+					a.hint("unhealthy: %s", c.text)
+					return silent(exitUnhealthy)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&failOn, "fail-on", "", "exit with 8 if a condition holds, such as 'coverage<95,rejected>0'")
+	return cmd
+}
+
+func (a *app) showStatus(ctx context.Context, t *skomer.Table) error {
+	status, err := t.Status(ctx)
+	if err != nil {
+		return err
+	}
+	return a.printStatus(status)
+}
+
+func (a *app) printStatus(s *skomer.Status) error {
+	if a.flags.output == "json" {
+		return a.json(s)
+	}
+	overlay := s.Overlay
+	if !s.Mounted {
+		overlay += " (not mounted)"
+	}
+	rows := [][2]string{
+		{"table", s.Table},
+		{"uuid", s.TableUUID},
+		{"snapshot", fmt.Sprint(s.SnapshotID)},
+		{"files", number(s.Files)},
+		{"rows", number(s.Rows)},
+		{"overlay", overlay},
+	}
+	if s.Mounted {
+		rows = append(rows,
+			[2]string{"overlay version", fmt.Sprint(s.OverlayVersion)},
+			[2]string{"last sync", moment(s.LastSync)},
+		)
+		if s.SyncedSnapshot > 0 && s.SyncedSnapshot != s.SnapshotID {
+			rows = append(rows, [2]string{"synced snapshot", fmt.Sprint(s.SyncedSnapshot)})
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Rejected)) {
+		rows = append(rows, [2]string{"rejected", fmt.Sprintf("%s artifacts: %s", number(s.Rejected[reason]), reason)})
+	}
+	for _, w := range s.Warnings {
+		rows = append(rows, [2]string{"warning", w})
+	}
+	if err := a.pairs(rows...); err != nil {
+		return err
+	}
+	if len(s.Indexes) == 0 {
+		return nil
+	}
+	a.say("")
+	return a.showIndexes(s.Indexes)
+}
+
+// condition is one part of --fail-on.
+type condition struct {
+	text  string
+	holds func(*skomer.Status) bool
+}
+
+func parseConditions(text string) ([]condition, error) {
+	var out []condition
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		c := condition{text: part}
+		if bound, ok := strings.CutPrefix(part, "coverage<"); ok {
+			least, err := strconv.ParseFloat(strings.TrimSuffix(bound, "%"), 64)
+			if err != nil {
+				return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a percentage", bound)
+			}
+			c.holds = func(s *skomer.Status) bool { return leastCoverage(s) < least }
+		} else if bound, ok := strings.CutPrefix(part, "rejected>"); ok {
+			most, err := strconv.ParseInt(bound, 10, 64)
+			if err != nil {
+				return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a number", bound)
+			}
+			c.holds = func(s *skomer.Status) bool { return rejected(s) > most }
+		} else {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a condition", part).WithFix("use coverage<PERCENT or rejected>N")
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// leastCoverage is the percentage of rows that the least covered index covers; a table without indexes is covered by none.
+func leastCoverage(s *skomer.Status) float64 {
+	if len(s.Indexes) == 0 {
+		return 0
+	}
+	least := 100.0
+	for _, x := range s.Indexes {
+		if x.Total > 0 {
+			least = min(least, 100*float64(x.Covered)/float64(x.Total))
+		}
+	}
+	return least
+}
+
+func rejected(s *skomer.Status) int64 {
+	var n int64
+	for _, count := range s.Rejected {
+		n += count
+	}
+	return n
+}
