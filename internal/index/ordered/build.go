@@ -9,7 +9,7 @@ import (
 
 // NewBuilder starts an external sort of the column. Pairs are gathered up to the budget, sorted and spilled as runs to
 // Budget.TempDir (the system's where it is empty), and merged by Finish. Null and NaN rows take a bit a row at most beside it.
-func (Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
+func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
 	e, err := index.OneColumn(name, spec.Columns)
 	if err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func (Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, err
 	return &builder{
 		enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows},
 		nulls: index.NewRows(spec.Rows), nans: index.NewRows(spec.Rows),
-		sorter: newSorter(e, spec.Rows, budget),
+		sorter: newSorter(e, spec.Rows, budget), sizes: k.orDefault(),
 	}, nil
 }
 
@@ -27,6 +27,7 @@ type builder struct {
 	count       index.RowCount
 	nulls, nans *index.Rows
 	sorter      *sorter
+	sizes       sizes
 }
 
 func (b *builder) Add(cols []*column.Vector) error {
@@ -61,7 +62,7 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
 		return nil, "", err
 	}
-	out := newWriter(b.enc, b.count.Want, body)
+	out := newWriter(b.enc, b.count.Want, b.sizes, body)
 	if err := b.sorter.each(out.add); err != nil {
 		return nil, "", err
 	}

@@ -9,7 +9,17 @@ import (
 const name = "ordered"
 
 // Kind is the ordered index. It takes no parameters.
-type Kind struct{}
+type Kind struct{ sizes }
+
+// sizes is what a writer cuts by; the zero value means the constants of format.go. Readers do not depend on it.
+type sizes struct{ block, page, runs int }
+
+func (s sizes) orDefault() sizes {
+	if s == (sizes{}) {
+		return sizes{block: blockTarget, page: pageTarget, runs: maxRuns}
+	}
+	return s
+}
 
 // Check wants one primitive column outside lists and maps.
 func (Kind) Check(cols []column.Path, params index.Params) error {

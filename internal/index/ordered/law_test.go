@@ -12,6 +12,12 @@ func TestLaw(t *testing.T) {
 	law.Run(t)
 }
 
+// TestLawOfManyBlocks has blocks and pages so small that columns of some hundred rows fill both levels of the directory.
+func TestLawOfManyBlocks(t *testing.T) {
+	law := indextest.Law{Kind: Kind{sizes{block: 48, page: 200, runs: 3}}, MaxWaves: 2, Columns: 400, Weak: longLiteral}
+	law.Run(t)
+}
+
 // longLiteral excuses leaves that compare with more bytes than stored keys have.
 func longLiteral(l *predicate.Leaf, _ *indextest.Column) bool {
 	for _, v := range l.Values {

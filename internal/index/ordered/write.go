@@ -15,6 +15,7 @@ type writer struct {
 	narrow   bool
 	variable bool
 	rowBits  uint
+	sizes    sizes
 	body     index.Sink
 
 	// the key being gathered
@@ -36,8 +37,8 @@ type writer struct {
 	dataBytes int64
 }
 
-func newWriter(e index.Encoding, rows uint32, body index.Sink) *writer {
-	return &writer{enc: e, narrow: e.Narrow(), variable: variable(e), rowBits: rowBits(rows), body: body}
+func newWriter(e index.Encoding, rows uint32, s sizes, body index.Sink) *writer {
+	return &writer{sizes: s, enc: e, narrow: e.Narrow(), variable: variable(e), rowBits: rowBits(rows), body: body}
 }
 
 // rowBits is the width of a packed row number.
@@ -55,7 +56,7 @@ func (w *writer) add(narrow uint64, key []byte, row uint32) error {
 		if n := len(w.runs); w.runs[n-1].End == row {
 			w.runs[n-1].End = row + 1
 			return nil
-		} else if n < maxRuns {
+		} else if n < w.sizes.runs {
 			w.runs = append(w.runs, rowset.Range{Start: row, End: row + 1})
 			return nil
 		}
@@ -101,7 +102,7 @@ func (w *writer) closeKey(goesOn bool) error {
 	w.count++
 	w.last = append(w.last[:0], w.key...)
 	w.continues = goesOn
-	if goesOn || len(w.keys.Buf)+len(w.postings.Buf) >= blockTarget {
+	if goesOn || len(w.keys.Buf)+len(w.postings.Buf) >= w.sizes.block {
 		return w.closeBlock()
 	}
 	return nil
@@ -189,10 +190,10 @@ func (w *writer) finish() (directory, uint8, error) {
 		return nil, 0, err
 	}
 	total := directorySize(w.blocks)
-	if total <= pageTarget {
+	if total <= w.sizes.page {
 		return w.blocks, levelBlocks, nil
 	}
-	target := max(pageTarget, total/maxPages)
+	target := max(w.sizes.page, total/maxPages)
 	var top directory
 	for left := w.blocks; len(left) > 0; {
 		n, size, separators := 0, 0, 0

@@ -11,7 +11,7 @@ import (
 )
 
 // NewBuilder starts a zone map. It holds one zone a page, at most about 250 bytes each.
-func (Kind) NewBuilder(spec index.Spec, _ index.Budget) (index.Builder, error) {
+func (k Kind) NewBuilder(spec index.Spec, _ index.Budget) (index.Builder, error) {
 	e, err := index.OneColumn(name, spec.Columns)
 	if err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func (Kind) NewBuilder(spec index.Spec, _ index.Budget) (index.Builder, error) {
 	if len(groups) > maxRowGroups {
 		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
 	}
-	return &builder{enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, groupStarts: groups, pageStarts: append(pages, spec.Rows)}, nil
+	return &builder{sizes: k.orDefault(), enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, groupStarts: groups, pageStarts: append(pages, spec.Rows)}, nil
 }
 
 // group is a row group's zone and those of its pages.
@@ -33,6 +33,7 @@ type group struct {
 }
 
 type builder struct {
+	sizes       sizes
 	enc         index.Encoding
 	keys        *index.Keys
 	count       index.RowCount
@@ -132,7 +133,7 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 		return nil
 	})
 	root := b.root(0)
-	if len(root)+len(pages.Buf) <= inlineRoot {
+	if len(root)+len(pages.Buf) <= b.sizes.inline {
 		return append(root, pages.Buf...), "", nil
 	}
 	pages = &bytescan.Writer{}
@@ -179,7 +180,7 @@ func (b *builder) writeBlocks(body index.Sink, dir *bytescan.Writer, pages []zon
 	first := 0
 	for i := range pages {
 		pages[i].append(block, b.enc)
-		if len(block.Buf) < blockTarget && i+1 < len(pages) {
+		if len(block.Buf) < b.sizes.block && i+1 < len(pages) {
 			continue
 		}
 		u, err := index.WriteUnit(body, block.Buf)

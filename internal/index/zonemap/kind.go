@@ -9,7 +9,17 @@ import (
 const name = "zonemap"
 
 // Kind is the zone map. It takes no parameters.
-type Kind struct{}
+type Kind struct{ sizes }
+
+// sizes is what a builder cuts by; the zero value means the constants of format.go. Readers do not depend on it.
+type sizes struct{ inline, block int }
+
+func (s sizes) orDefault() sizes {
+	if s == (sizes{}) {
+		return sizes{inline: inlineRoot, block: blockTarget}
+	}
+	return s
+}
 
 // Check wants one primitive column outside lists and maps.
 func (Kind) Check(cols []column.Path, params index.Params) error {
