@@ -58,12 +58,16 @@ func (r *interval) above(v *column.Value) int {
 	return compare(&r.hi, v)
 }
 
-// compare is column.Compare with the common kinds first.
+// compare is column.Compare without copying the common kinds.
 func compare(a, b *column.Value) int {
-	if integerLike(a.Kind) {
+	switch {
+	case integerLike(a.Kind):
 		return cmp.Compare(a.Int64(), b.Int64())
+	case a.Kind == column.String || a.Kind == column.Binary:
+		return strings.Compare(a.S, b.S)
+	default:
+		return column.Compare(*a, *b)
 	}
-	return column.Compare(*a, *b)
 }
 
 // integerLike reports whether values of the kind are the integer in Value.Lo.

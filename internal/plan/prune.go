@@ -1,12 +1,19 @@
 package plan
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
 // block is how many files are judged at a time, so that the answers of a tree's nodes stay in the first cache level.
 const block = 4096
+
+// blocksPerWorker keeps small tables on one core.
+const blocksPerWorker = 8
 
 // Pruning is the answer of a snapshot's manifests to a predicate.
 type Pruning struct {
@@ -27,16 +34,28 @@ type node struct {
 // one byte a file. The facts must not change while the Pruning is in use.
 func Prune(s *facts.Snapshot, t *predicate.Tree) *Pruning {
 	p := &Pruning{Answers: make([]Answer, s.Files.Len()), files: &s.Files, root: compile(s, t)}
-	for from := 0; from < len(p.Answers); from += block {
-		part := p.Answers[from:min(from+block, len(p.Answers))]
-		p.root.judge(from, part)
-		for i := range part {
-			if p.empty(from + i) {
-				part[i] = Out
+	blocks := (len(p.Answers) + block - 1) / block
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), max(1, blocks/blocksPerWorker)) {
+		workers.Go(func() {
+			for at := int(next.Add(1)) - 1; at < blocks; at = int(next.Add(1)) - 1 {
+				p.judgeBlock(at * block)
 			}
+		})
+	}
+	workers.Wait()
+	return p
+}
+
+func (p *Pruning) judgeBlock(from int) {
+	part := p.Answers[from:min(from+block, len(p.Answers))]
+	p.root.judge(from, part)
+	for i := range part {
+		if p.empty(from + i) {
+			part[i] = Out
 		}
 	}
-	return p
 }
 
 // empty reports whether the manifest states that the file has no rows.

@@ -174,3 +174,27 @@ func canSay(op predicate.Op, negated bool, a Answer, from Origin) bool {
 		return a == Out || negated
 	}
 }
+
+// Answers must not depend on where the blocks of a large snapshot end, nor on who judges them.
+func TestManyBlocks(t *testing.T) {
+	const files = 20*block + 17
+	p := path(column.Of(column.Int))
+	stated := make([]stated, files)
+	for i := range stated {
+		x := serial(integer(int64(i)))
+		stated[i] = file(1).counts(1, 0).bounds(x, x)
+	}
+	s := snapshot(p, nil, stated...)
+	s.Files.Records[files-1] = 0
+	least := ask1(p, predicate.GreaterEqual, integer(5))
+	few := or(ask1(p, predicate.Equal, integer(block)), ask1(p, predicate.Equal, integer(files-1)), and(least, ask1(p, predicate.Less, integer(7))))
+	for i, a := range Prune(s, few).Answers {
+		want := Out
+		if i == block || i == 5 || i == 6 {
+			want = Whole
+		}
+		if a != want {
+			t.Fatalf("file %d is %q", i, a)
+		}
+	}
+}
