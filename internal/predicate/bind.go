@@ -116,8 +116,8 @@ func (b binder) in(leaf Leaf, literals []Literal) (*Tree, error) {
 		return Of(leaf), nil
 	}
 	unknown, err := b.unknown()
-	if err != nil {
-		return nil, err
+	if err != nil || len(leaf.Values) == 0 {
+		return unknown, err
 	}
 	return Any(Of(leaf), unknown), nil
 }

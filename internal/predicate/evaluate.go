@@ -163,6 +163,9 @@ func newTester(l *Leaf, col int) *tester {
 		}
 		return t
 	}
+	if l.Op == IsNull {
+		return t
+	}
 	t.kernel = newKernel(l)
 	if l.Dialect == Iceberg && l.Column.Type().Kind.Floating() && isFloatTest(l.Op) {
 		t.nan = newKernel(&Leaf{Column: l.Column, Op: IsNaN})

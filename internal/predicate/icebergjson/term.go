@@ -49,6 +49,10 @@ func (b binding) test(kind string, x object, negated bool) (*predicate.Tree, err
 	if err != nil {
 		return nil, fault.About(kind, err)
 	}
+	if o, ok := value.(object); ok && (o["type"] == "reference" || o["type"] == "transform" || o["type"] == "apply") {
+		_, _, err := b.term(o)
+		return predicate.Always(), fault.About(kind, err)
+	}
 	literals, err := b.literals(op, value)
 	if err != nil {
 		return nil, fault.About(kind, err)
