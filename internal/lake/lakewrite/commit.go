@@ -193,7 +193,7 @@ func (t *Table) assignRows(s *Snapshot) {
 		m.FirstRowID = t.NextRowID
 		for i := range m.Entries {
 			e := &m.Entries[i]
-			if e.Status == Deleted || e.File.FirstRowID != nil {
+			if e.Status == Deleted || e.File.FirstRowID != nil || e.assigned != nil {
 				continue
 			}
 			row := t.NextRowID

@@ -1,0 +1,305 @@
+package lake
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+var start = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// history is a table of three snapshots and two schemas, a tag on the first, a branch on the second, rolled back to the
+// second and expired as the test asks.
+func history(t *testing.T) (w made, ids []int64) {
+	ctx := context.Background()
+	w = create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int)), Start: start})
+	ids = append(ids, appendFiles(t, w, data(w, "1"))) // 12:00:00
+	require.NoError(t, w.SetSchema(ctx, schemaOf(1, field(1, "renamed", column.Int))))
+	ids = append(ids, appendFiles(t, w, data(w, "2"))) // 12:00:01
+	ids = append(ids, appendFiles(t, w, data(w, "3"))) // 12:00:02
+	require.NoError(t, w.Tag(ctx, "first", ids[0]))
+	require.NoError(t, w.Branch(ctx, "side", ids[0]))
+	return w, ids
+}
+
+func TestSelection(t *testing.T) {
+	w, ids := history(t)
+	for _, c := range []struct {
+		at     string
+		id     int64
+		ref    string
+		column string
+		files  int
+	}{
+		{"", ids[2], "main", "renamed", 3},
+		{fmt.Sprint(ids[0]), ids[0], "", "a", 1},
+		{fmt.Sprint(ids[2]), ids[2], "", "renamed", 3},
+		{"first", ids[0], "first", "a", 1},
+		{"side", ids[0], "side", "renamed", 1},
+		{"main", ids[2], "main", "renamed", 3},
+		{"2024-05-01T12:00:01Z", ids[1], "", "renamed", 2},
+		{"2024-05-01T14:00:00.5+02:00", ids[0], "", "a", 1},
+		{"2024-05-01 12:00:01", ids[1], "", "renamed", 2},
+		{"2025-01-01", ids[2], "", "renamed", 3},
+	} {
+		sel := Current()
+		if c.at != "" {
+			sel = ParseSelector(c.at)
+		}
+		s := at(t, w, sel)
+		require.Equal(t, c.id, s.ID, c.at)
+		require.Equal(t, c.ref, s.Ref, c.at)
+		require.Equal(t, c.column, s.Schema.Fields[0].Name, c.at)
+		require.Equal(t, c.files, s.Files.Len(), c.at)
+		require.Equal(t, int64(3), s.LastSequence)
+	}
+}
+
+func TestSelectionOfNothing(t *testing.T) {
+	w, _ := history(t)
+	table := w.open(t)
+	for at, words := range map[string]string{
+		"77":                   "snapshot 77 does not exist or has expired",
+		"nosuch":               `no branch or tag "nosuch"`,
+		"2024-05-01T11:59:59Z": "no snapshot as old as",
+	} {
+		_, err := table.Snapshot(context.Background(), ParseSelector(at))
+		require.ErrorContains(t, err, words)
+		require.Equal(t, fault.NotFound, fault.ClassOf(err))
+	}
+}
+
+// TestRollback: a snapshot that was rolled back answers only for the time it was current.
+func TestRollback(t *testing.T) {
+	ctx := context.Background()
+	w, ids := history(t)
+	require.NoError(t, w.SetCurrent(ctx, ids[0])) // 12:00:03
+	require.Equal(t, ids[0], current(t, w).ID)
+	require.Equal(t, ids[2], at(t, w, ParseSelector("2024-05-01T12:00:02Z")).ID)
+	require.Equal(t, ids[0], at(t, w, ParseSelector("2024-05-01T12:00:03Z")).ID)
+	require.NoError(t, w.Expire(ctx, ids[1]))
+	require.Equal(t, ids[0], at(t, w, ParseSelector("2024-05-01T12:00:01Z")).ID)
+}
+
+func TestEmptyTable(t *testing.T) {
+	for version := 1; version <= 3; version++ {
+		w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int)), FormatVersion: version})
+		s := current(t, w)
+		require.Equal(t, int64(-1), s.ID)
+		require.Zero(t, s.Files.Len())
+		require.Zero(t, at(t, w, Selector{Ref: "main"}).Files.Len())
+	}
+}
+
+// TestWaves: a snapshot costs one request and wave for its list, and one wave for all its manifests; the second time none.
+func TestWaves(t *testing.T) {
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	for i := range 20 {
+		appendFiles(t, w, data(w, fmt.Sprint(i)))
+	}
+	table := w.open(t)
+	read := func() store.Usage {
+		var c store.Counter
+		s, err := table.Snapshot(store.WithCounter(context.Background(), &c), Current())
+		require.NoError(t, err)
+		require.Equal(t, 20, s.Files.Len())
+		return c.Usage()
+	}
+	cold := read()
+	require.Equal(t, int64(2), cold.Waves)
+	require.Equal(t, int64(21), cold.Gets)
+	warm := read()
+	require.Equal(t, int64(1), warm.Waves)
+	require.Equal(t, int64(1), warm.Gets)
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	for i := range 20 {
+		appendFiles(t, w, data(w, fmt.Sprint(i)))
+	}
+	l := New(Options{CacheBytes: 2000, Resolve: w.resolve})
+	table, err := l.Open(context.Background(), w.Location())
+	require.NoError(t, err)
+	require.Equal(t, 20, snapshotOf(t, table, Current()).Files.Len())
+	require.Equal(t, 20, snapshotOf(t, table, Current()).Files.Len())
+	require.LessOrEqual(t, l.cache.used, int64(2000))
+	require.NotEmpty(t, l.cache.items)
+	require.Len(t, l.cache.items, l.cache.order.Len())
+}
+
+// TestMovedTable: a table whose files are elsewhere than its metadata says is read through a mapping, and the fault without
+// one says which.
+func TestMovedTable(t *testing.T) {
+	ctx := context.Background()
+	w := createLocal(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	appendFiles(t, w, data(w, "x"))
+	moved := t.TempDir() + "/moved"
+	require.NoError(t, os.Rename(w.Location(), moved))
+	table, err := New(Options{}).Open(ctx, moved)
+	require.NoError(t, err)
+	_, err = table.Snapshot(ctx, Current())
+	require.Equal(t, fault.NotFound, fault.ClassOf(err))
+	require.Contains(t, fault.FixOf(err), fmt.Sprintf("--map %s=%s", w.Location(), moved))
+	table, err = New(Options{Mapping: Mapping{{From: w.Location(), To: moved}}}).Open(ctx, moved)
+	require.NoError(t, err)
+	s := snapshotOf(t, table, Current())
+	require.Equal(t, moved+"/data/x", s.Files.Path[0])
+	require.Equal(t, w.Location()+"/data/x", s.Files.Stated[0])
+}
+
+func TestUnknownScheme(t *testing.T) {
+	_, err := New(Options{}).Open(context.Background(), "s3://bucket/table")
+	require.Equal(t, fault.Unsupported, fault.ClassOf(err))
+	require.NotEmpty(t, fault.FixOf(err))
+}
+
+func TestNameWithoutCatalog(t *testing.T) {
+	_, err := New(Options{}).Open(context.Background(), "ns.table")
+	require.Equal(t, fault.NotFound, fault.ClassOf(err))
+	require.Contains(t, fault.FixOf(err), "./ns.table")
+}
+
+// TestCorruptManifest: a damaged manifest is a fault that names it, at every cut.
+func TestCorruptManifest(t *testing.T) {
+	ctx := context.Background()
+	w := createLocal(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	appendFiles(t, w, data(w, "x"))
+	path := w.Snapshots[0].Manifests[0].Path
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, cut := range []int{0, 3, 10, len(whole) / 2, len(whole) - 17, len(whole) - 1} {
+		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
+		table, err := New(Options{}).Open(ctx, w.Location())
+		require.NoError(t, err)
+		_, err = table.Snapshot(ctx, Current())
+		require.Equal(t, fault.Corrupt, fault.ClassOf(err), "cut at %d", cut)
+		require.ErrorContains(t, err, path)
+	}
+}
+
+// TestUnknownSpec: a spec that the metadata lost is taken from the manifest's header.
+func TestUnknownSpec(t *testing.T) {
+	ctx := context.Background()
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "s", column.String)), Partition: identity(1000, 1, "s")})
+	appendFiles(t, w, data(w, "x", text("v")))
+	w.Specs, w.DefaultSpec = []*facts.Spec{{ID: 9}}, 9
+	require.NoError(t, w.Write(ctx))
+	s := current(t, w)
+	require.Equal(t, column.StringValue("v"), s.Files.Partition[1000].Value[0])
+	require.Equal(t, "s", s.Specs[0].Fields[0].Name)
+}
+
+// TestConcurrentSnapshots: one table serves many readers.
+func TestConcurrentSnapshots(t *testing.T) {
+	w, ids := history(t)
+	table := w.open(t)
+	done := make(chan error, 16)
+	for i := range cap(done) {
+		go func() {
+			s, err := table.Snapshot(context.Background(), Selector{ID: ids[i%3]})
+			if err == nil && s.Files.Len() != i%3+1 {
+				err = fmt.Errorf("%d files", s.Files.Len())
+			}
+			done <- err
+		}()
+	}
+	for range cap(done) {
+		require.NoError(t, <-done)
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	w, _ := history(t)
+	table := w.open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := table.Snapshot(ctx, Current())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestLocate(t *testing.T) {
+	for _, c := range []struct{ name, hint, files, want string }{
+		{"hint", "2", "v1.metadata.json v2.metadata.json", "v2.metadata.json"},
+		{"hint lags", "1", "v1.metadata.json v2.metadata.json v3.gz.metadata.json", "v3.gz.metadata.json"},
+		{"gap after hint", "1", "v1.metadata.json v3.metadata.json", "v1.metadata.json"},
+		{"hint of a lost version", "9", "v1.metadata.json v2.metadata.json", "v2.metadata.json"},
+		{"no hint", "", "v9.metadata.json v10.metadata.json", "v10.metadata.json"},
+		{"gzip suffix last", "", "v1.metadata.json v2.metadata.json.gz", "v2.metadata.json.gz"},
+		{"named hint", "00001-abc", "00000-x.metadata.json 00001-abc.metadata.json 00001-z.metadata.json", "00001-abc.metadata.json"},
+		{"newest uuid", "", "00000-x.metadata.json 00002-y.metadata.json 00001-z.metadata.json", "00002-y.metadata.json"},
+		{"two newest", "", "00002-x.metadata.json 00002-y.metadata.json", "! 00002-x.metadata.json or 00002-y.metadata.json"},
+		{"only file", "", "final.metadata.json", "final.metadata.json"},
+		{"two without rule", "", "final.metadata.json 00001-x.metadata.json", "! do not say which"},
+		{"none", "", "snap-1.avro", "! no metadata file"},
+		{"hint alone", "4", "", "! its version hint says"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			put := func(name, content string) {
+				require.NoError(t, os.MkdirAll(dir+"/metadata", 0o755))
+				require.NoError(t, os.WriteFile(dir+"/metadata/"+name, []byte(content), 0o600))
+			}
+			for _, name := range strings.Fields(c.files) {
+				put(name, "{}")
+			}
+			if c.hint != "" {
+				put("version-hint.text", c.hint+"\n")
+			}
+			got, err := New(Options{}).newestMetadata(context.Background(), dir)
+			if words, bad := strings.CutPrefix(c.want, "! "); bad {
+				require.ErrorContains(t, err, words)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, dir+"/metadata/"+c.want, got)
+		})
+	}
+}
+
+func TestMapping(t *testing.T) {
+	m := Mapping{
+		{"s3://b/t", "/data/t"}, {"s3://b/t/part=1", "/other/"}, {"hdfs://h:1/", "/h"}, {"data/persistent", "/abs"}, {"file:/x", "s3://y"},
+	}
+	for in, want := range map[string]string{
+		"s3://b/t/f":           "/data/t/f",
+		"s3://b/t":             "/data/t",
+		"s3://b/table2/f":      "s3://b/table2/f",
+		"s3://b/t/part=1/f":    "/other/f",
+		"s3://b/t/part=10/f":   "/data/t/part=10/f",
+		"s3://b/t/a%20b":       "/data/t/a%20b",
+		"hdfs://h:1/w/f":       "/h/w/f",
+		"hdfs://h:10/w/f":      "hdfs://h:10/w/f",
+		"data/persistent/t/f":  "/abs/t/f",
+		"data/persistent2/t/f": "data/persistent2/t/f",
+		"/data/persistent/t":   "/data/persistent/t",
+		"file:/x/a":            "s3://y/a",
+		"":                     "",
+	} {
+		require.Equal(t, want, m.Apply(in), in)
+	}
+	relative := Mapping{{"", "/root"}}
+	require.Equal(t, "/root/a/b", relative.Apply("a/b"))
+	require.Equal(t, "s3://b/x", relative.Apply("s3://b/x"))
+}
+
+func TestParseRule(t *testing.T) {
+	r, err := ParseRule("s3://b/t/p=1=/data/t")
+	require.NoError(t, err)
+	require.Equal(t, Rule{"s3://b/t/p=1", "/data/t"}, r)
+	for _, bad := range []string{"", "x", "x="} {
+		_, err := ParseRule(bad)
+		require.Equal(t, fault.Invalid, fault.ClassOf(err), bad)
+	}
+}
