@@ -93,8 +93,8 @@ func (r *rest) find(ctx context.Context, id Identifier) (*lake.Found, error) {
 		return nil, err
 	}
 	found := &lake.Found{Metadata: reply["metadata"]}
-	if err := json.Unmarshal(orNull(reply["metadata-location"]), &found.Location); err != nil || len(found.Metadata) == 0 {
-		return nil, fault.New(fault.Corrupt, subject, "the catalog's reply has no metadata")
+	if err := json.Unmarshal(orNull(reply["metadata-location"]), &found.Location); err != nil || found.Location == "" || len(found.Metadata) == 0 {
+		return nil, fault.New(fault.Corrupt, subject, "the catalog's reply has no metadata or no place of it")
 	}
 	return found, nil
 }

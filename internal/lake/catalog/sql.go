@@ -25,7 +25,8 @@ type sqlCatalog struct {
 
 // newSQL opens a SQLite file read-only. uri is as SQLAlchemy writes it: sqlite:///relative.db, sqlite:////absolute.db.
 func newSQL(name string, p Properties) (*sqlCatalog, error) {
-	scheme, path, ok := strings.Cut(p["uri"], ":///")
+	scheme, _, _ := strings.Cut(p["uri"], ":")
+	_, path, ok := strings.Cut(p["uri"], ":///")
 	if base, _, _ := strings.Cut(scheme, "+"); base != "sqlite" {
 		return nil, fault.New(fault.Unsupported, "catalog "+name, "SQL catalogs other than sqlite").
 			WithFix("open the table by its metadata.json")
