@@ -63,9 +63,6 @@ func (r *chunkReader) open() (ok bool, err error) {
 		seg := &r.segments[0]
 		if len(seg.data) == 0 {
 			r.segments, r.pageAt = r.segments[1:], 0
-			if len(r.segments) > 0 && !r.segments[0].whole && len(r.segments[0].starts) > 0 {
-				r.row = r.segments[0].row
-			}
 			continue
 		}
 		h, body, err := r.nextPage(seg)
@@ -154,7 +151,9 @@ func (r *chunkReader) checkStart(seg *segment, h pageHeader) error {
 	if seg.whole {
 		return nil
 	}
-println("DBG", r.pageAt, len(seg.starts), r.row, seg.starts[r.pageAt], h.rows, h.values, h.kind)
+	if r.pageAt == 0 && r.row < seg.row { // the rows before were not fetched
+		r.row = seg.row
+	}
 	if r.pageAt+1 >= len(seg.starts) || r.row != seg.starts[r.pageAt] {
 		return errIndexed
 	}

@@ -16,14 +16,15 @@ func deltaRun(dst []int32, body []byte, slots int) ([]int32, []byte, error) {
 	block, minis := int(c.uvarint()), int(c.uvarint())
 	c.uvarint()
 	value := c.int64()
+	if total == 0 {
+		return dst, body[c.i:], c.err
+	}
 	per := block / minis
 	if per%8 != 0 {
 		return nil, nil, fault.New(fault.Corrupt, "", "delta blocks of %d values in %d parts", block, minis)
 	}
-	if total > 0 {
-		dst = append(dst, int32(value))
-		total--
-	}
+	dst = append(dst, int32(value))
+	total--
 	for total > 0 && c.err == nil {
 		floor := c.int64()
 		if c.err != nil || minis > len(body)-c.i {

@@ -42,6 +42,9 @@ func (j judge) bounds(lo, hi []byte, current bool) (low, high *column.Value) {
 
 // ordered reports whether the writer's order of the leaf's values is the order of the table's type.
 func (j judge) ordered(lo, hi []byte, current bool) bool {
+	if j.leaf.logical == float16Type || j.leaf.logical == intervalType {
+		return false // writers compare half floats in orders that even equal bounds do not survive; intervals have none
+	}
 	if sameBytes(lo, hi) {
 		return true
 	}
@@ -53,9 +56,6 @@ func (j judge) ordered(lo, hi []byte, current bool) bool {
 			return false // bytes of different lengths were compared as they are
 		}
 	case fixedLen:
-		if j.leaf.logical == float16Type || j.leaf.logical == intervalType {
-			return false
-		}
 		if j.leaf.logical == decimalType {
 			// Signed and unsigned order agree unless the signs differ; then a pair in unsigned order has min above max.
 			return current && j.order == orderType && !j.writer.signedOrderOnly() && len(lo) > 0 && len(hi) > 0

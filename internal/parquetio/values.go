@@ -101,10 +101,11 @@ func (v *values) openDelta(n *node, body []byte, slots int) (err error) {
 		v.form = formFixed
 		return nil
 	}
-	if _, err = deltaCount(body, slots); err != nil {
+	v.form = formFixed
+	if total, err := deltaCount(body, slots); err != nil || total == 0 {
+		v.buf = nil
 		return err
 	}
-	v.form = formFixed
 	var enc delta.BinaryPackedEncoding
 	switch n.phys {
 	case int32s:
@@ -126,6 +127,8 @@ func deltaCount(body []byte, slots int) (int, error) {
 	switch {
 	case c.err != nil:
 		return 0, c.err
+	case total == 0: // some writers leave the rest of the header out
+		return 0, nil
 	case total > uint64(slots):
 		return 0, fault.New(fault.Corrupt, "", "delta run of %d values in a page of %d", total, slots)
 	case total > maxPageValues:
@@ -142,7 +145,8 @@ func (v *values) openDeltaBytes(n *node, encoding int32, body []byte, slots int)
 		v.buf, v.off = nil, []uint32{0}
 		return nil
 	}
-	if _, err = deltaCount(body, slots); err != nil {
+	if total, err := deltaCount(body, slots); err != nil || total == 0 {
+		v.buf, v.off = nil, []uint32{0}
 		return err
 	}
 	switch {
