@@ -9,7 +9,8 @@ import (
 )
 
 // ParseFooter reads the footer at the end of tail, which holds the last bytes of an object of size bytes; name is the
-// object's in errors. If tail is too short, need is the length of the suffix that is long enough and the rest is nil.
+// object's in errors. If tail is too short, need is the length of the suffix that is long enough and the rest is nil; a tail
+// of less than 12 bytes does not tell yet how long the footer is, and the answer is what is needed to learn it.
 // The magic at the start of the file is checked when tail reaches it.
 func ParseFooter(name string, tail []byte, size int64) (f *Footer, need int64, err error) {
 	n := int64(len(tail))
