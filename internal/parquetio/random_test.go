@@ -61,7 +61,7 @@ func (g generator) selection(n int) *rowset.Set {
 }
 
 func TestRandomTables(t *testing.T) {
-	seeds(t, 150, func(t *testing.T, g generator) {
+	seeds(t, 60, func(t *testing.T, g generator) {
 		tab := g.table(t)
 		f, err := tab.data.open("random")
 		if err != nil {

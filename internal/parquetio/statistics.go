@@ -145,6 +145,9 @@ func (b *Binding) pageBounds(c *bound, g int) []Bounds {
 	k := &b.file.meta.groups[g].chunks[r.leaf.leaf]
 	j := judge{writer: b.file.writer, leaf: r.leaf, conv: r.conv, order: k.order}
 	group := b.file.group(g)
+	// A writer that leaves a chunk without bounds has none for its pages either: parquet-go's SkipPageBounds fills the column
+	// index with zeros.
+	unbounded := b.file.bytesOf(k.minValue) == nil && b.file.bytesOf(k.maxValue) == nil
 	var out []Bounds
 	for i, p := range x.offsets.pages {
 		end := pageEnd(x.offsets.pages, i, int64(group.Len()))
@@ -152,7 +155,11 @@ func (b *Binding) pageBounds(c *bound, g int) []Bounds {
 			continue
 		}
 		rows := rowset.Range{Start: group.Start + uint32(p.row), End: group.Start + uint32(end)}
-		out = append(out, j.page(x.bounds, i, rows, r))
+		page := j.page(x.bounds, i, rows, r)
+		if unbounded {
+			page.Min, page.Max = nil, nil
+		}
+		out = append(out, page)
 	}
 	return out
 }
