@@ -37,6 +37,9 @@ func (t *Table) Name() string { return t.name }
 // Overlay is the location of the table's overlay, mounted or not.
 func (t *Table) Overlay() string { return t.where }
 
+// Close waits for what is still being written in the background: the overlay's readable head.
+func (t *Table) Close() { t.overlay.Close() }
+
 // refresh reads the table's metadata anew.
 func (t *Table) refresh(ctx context.Context) error {
 	table, err := t.lake.Open(ctx, t.name)

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"os"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
@@ -163,6 +164,7 @@ func parquetRow(leaves []Leaf, cols []int, row Row) parquet.Row {
 	for i, leaf := range leaves {
 		out = appendCell(out, leaf, cols[i], row[i])
 	}
+	slices.SortStableFunc(out, func(a, b parquet.Value) int { return a.Column() - b.Column() })
 	return out
 }
 

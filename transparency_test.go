@@ -1,0 +1,196 @@
+package skomer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/tabletest"
+)
+
+// seeded is a generator whose seed is printed and can be set by SKOMER_SEED.
+func seeded(t *testing.T) (*rand.Rand, uint64) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("SKOMER_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("replay: SKOMER_SEED=%d go test -run '^%s$' .", seed, t.Name())
+	return rand.New(rand.NewPCG(seed, 1)), seed
+}
+
+// rounds is how many tables a random test makes: SKOMER_ROUNDS, else the default.
+func rounds(t *testing.T, byDefault int) int {
+	t.Helper()
+	if s := os.Getenv("SKOMER_ROUNDS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return byDefault
+}
+
+// open opens a table with an overlay of its own, without a cost rule and without keeping anything between queries.
+func open(t *testing.T, table, overlays string) *skomer.Table {
+	t.Helper()
+	c, err := skomer.New(skomer.Config{
+		OverlayRoot: overlays, MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1, CacheBytes: 32 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.Open(context.Background(), table, skomer.TableOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(out.Close)
+	return out
+}
+
+// declarations is index declarations that the schema allows, at random.
+func declarations(rng *rand.Rand, s *column.Schema) []string {
+	var out []string
+	s.Walk(func(p column.Path) bool {
+		for _, k := range kinds.All() {
+			expr := fmt.Sprintf("%s(%s)", k.Name, quote(p))
+			if _, err := kinds.ParseExpr(expr, s); err == nil && rng.IntN(3) == 0 {
+				out = append(out, expr)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func quote(p column.Path) string { return `"` + p.Name() + `"` }
+
+// positions reads an answer as positions by file.
+func positions(t *testing.T, table *skomer.Table, q skomer.Query) (map[string][]int, skomer.Stats) {
+	t.Helper()
+	q.Select, q.Limit = []string{"_file", "_pos", "id"}, -1
+	rows, err := table.Query(context.Background(), q)
+	if err != nil {
+		t.Fatalf("%s: %v", q.Where, err)
+	}
+	out := map[string][]int{}
+	err = rows.Each(context.Background(), func(b *skomer.Batch) error {
+		for i := range b.Rows {
+			file, _ := b.Cols[0].Value(i)
+			pos, _ := b.Cols[1].Value(i)
+			out[file.S] = append(out[file.S], int(pos.Int64()))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", q.Where, err)
+	}
+	return out, rows.Stats()
+}
+
+func describe(answer map[string][]int) string {
+	var parts []string
+	for f, rows := range answer {
+		parts = append(parts, fmt.Sprintf("%s:%v", filepath.Base(f), rows))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, " ")
+}
+
+// TestTransparency is the first promise: for random tables, predicates and subsets of indexes, the answer with indexes, the
+// answer without, the answer of a full scan and the oracle's are one.
+func TestTransparency(t *testing.T) {
+	rng, _ := seeded(t)
+	const predicates = 40
+	var asked, nonEmpty, files, opened, indexed int
+	for round := range rounds(t, 12) {
+		dir := t.TempDir()
+		made := tabletest.Create(t, rng, filepath.Join(dir, "table"))
+		made.Append(t, 1+rng.IntN(5), 400)
+		table := open(t, made.Dir, filepath.Join(dir, "overlays"))
+		ctx := context.Background()
+		if err := table.Mount(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for _, expr := range declarations(rng, made.Schema) {
+			if _, err := table.AddIndex(ctx, expr); err != nil {
+				t.Fatalf("%s: %v", expr, err)
+			}
+		}
+		for step := range 3 {
+			if rng.IntN(4) > 0 {
+				if report, err := table.Sync(ctx, skomer.SyncOptions{}); err != nil || len(report.Skipped) > 0 {
+					t.Fatal(report, err)
+				}
+			}
+			for range predicates / 3 {
+				e := made.Expr(rng.IntN(4))
+				want := made.Answer(e)
+				for _, q := range []skomer.Query{
+					{Where: e.SQL()}, {Where: e.SQL(), NoIndex: true}, {Where: e.SQL(), NoPrune: true}, {Where: e.SQL(), Strict: true},
+				} {
+					got, stats := positions(t, table, q)
+					if describe(got) != describe(want) {
+						t.Fatalf("round %d step %d, NoIndex %v NoPrune %v Strict %v\n%s\ngot  %s\nwant %s\nstats %+v",
+							round, step, q.NoIndex, q.NoPrune, q.Strict, q.Where, describe(got), describe(want), stats)
+					}
+					if len(stats.Rejected) > 0 {
+						t.Fatalf("artifacts of an unchanged table were rejected: %v", stats.Rejected)
+					}
+					rows, err := table.Query(ctx, skomer.Query{Where: q.Where, NoIndex: q.NoIndex, NoPrune: q.NoPrune, Strict: q.Strict, Limit: -1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if n, err := rows.Count(ctx); err != nil || n != int64(total(want)) {
+						t.Fatalf("%s: counted %d, want %d (%v)", q.Where, n, total(want), err)
+					}
+					if !q.NoIndex && !q.NoPrune {
+						files += stats.FilesTotal
+						opened += stats.FilesOpened
+						indexed += len(stats.IndexesUsed)
+					}
+				}
+				asked++
+				if len(want) > 0 {
+					nonEmpty++
+				}
+			}
+			made.Append(t, 1+rng.IntN(2), 200)
+			if rng.IntN(3) == 0 {
+				made.Remove(t)
+			}
+		}
+	}
+	t.Logf("%d predicates, %d with rows, %d of %d files opened, %d index answers", asked, nonEmpty, opened, files, indexed)
+	if nonEmpty*10 < asked*3 {
+		t.Errorf("only %d of %d answers hold rows", nonEmpty, asked)
+	}
+	if (files-opened)*10 < files*3 {
+		t.Errorf("only %d of %d files were ruled out", files-opened, files)
+	}
+	if indexed == 0 {
+		t.Error("no index ever spoke")
+	}
+}
+
+func total(answer map[string][]int) int {
+	n := 0
+	for _, rows := range answer {
+		n += len(rows)
+	}
+	return n
+}
