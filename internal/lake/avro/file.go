@@ -27,6 +27,7 @@ type File struct {
 	Meta   map[string][]byte
 
 	what  string
+	limit int64 // MaxDecoded
 	codec string
 	rest  []byte // the blocks
 	sync  []byte
@@ -38,7 +39,7 @@ func Open(what string, b []byte) (*File, error) {
 	if magic := c.r.Bytes(4); !bytes.Equal(magic, []byte("Obj\x01")) {
 		return nil, fault.New(fault.Corrupt, what, "not an Avro file: it does not begin with 4f 62 6a 01")
 	}
-	f := &File{Meta: map[string][]byte{}, what: what}
+	f := &File{Meta: map[string][]byte{}, what: what, limit: MaxDecoded}
 	c.Blocks(func() {
 		key := c.String()
 		f.Meta[key] = c.Bytes()
@@ -70,7 +71,7 @@ func (f *File) Each(visit func(*Cursor) error) error {
 			r.Fail("no sync marker before offset %d of the blocks", r.Offset())
 			return r.Err()
 		}
-		data, err := f.decompress(raw, MaxDecoded-decoded)
+		data, err := f.decompress(raw, f.limit-decoded)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 		err = errTooLarge
 	}
 	if errors.Is(err, errTooLarge) {
-		return nil, fault.New(fault.Exhausted, f.what, "its blocks decompress to more than %d bytes", int64(MaxDecoded))
+		return nil, fault.New(fault.Exhausted, f.what, "its blocks decompress to more than %d bytes", f.limit)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Corrupt, f.what, "bad %s block", f.codec).WithCause(err)
@@ -138,12 +139,12 @@ func unsnappy(raw []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int64(n) > limit {
-		return nil, errTooLarge
-	}
 	// A snappy element of 3 bytes copies at most 64: a larger claim cannot be true and must not be allocated.
 	if n > 64*len(body) {
 		return nil, io.ErrUnexpectedEOF
+	}
+	if int64(n) > limit {
+		return nil, errTooLarge
 	}
 	return s2.Decode(nil, body)
 }
