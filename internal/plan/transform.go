@@ -137,10 +137,11 @@ func (t transform) integers(p *column.Value) (in span, ok bool) {
 	}
 }
 
-// promotedInteger is an integer-like value in the kind that its column has now.
+// promotedInteger is an integer-like value in the kind that the query sees: the column's latest, or under time travel one
+// before a promotion that the partition values already went through.
 func promotedInteger(v *column.Value, now column.Kind) (x int64, ok bool) {
 	switch {
-	case v.Kind == now, v.Kind == column.Int && now == column.Long:
+	case v.Kind == now, isInteger(v.Kind) && isInteger(now):
 		return v.Int64(), true
 	case v.Kind == column.Date:
 		return daysTo(now, v.Int64())
@@ -149,12 +150,14 @@ func promotedInteger(v *column.Value, now column.Kind) (x int64, ok bool) {
 	}
 }
 
-// promoted is a value of another kind in the type that its column has now; ok is false when no promotion leads there.
+// promoted is promotedInteger for all other kinds.
 func promoted(v *column.Value, now column.Type) (column.Value, bool) {
-	if v.Kind == column.Float && now.Kind == column.Double {
-		return column.DoubleValue(v.Float64()), true
-	}
 	switch {
+	case v.Kind == column.Float && now.Kind == column.Double:
+		return column.DoubleValue(v.Float64()), true
+	case v.Kind == column.Double && now.Kind == column.Float:
+		narrow := column.FloatValue(float32(v.Float64()))
+		return narrow, narrow.Float64() == v.Float64() || v.IsNaN()
 	case v.Kind != now.Kind:
 		return *v, false
 	case now.Kind == column.Decimal:
