@@ -57,12 +57,15 @@ func (l *Leaf) String() string {
 }
 
 func (l *Leaf) render(b *strings.Builder) {
-	if l.Op == Contains {
+	switch {
+	case l.Unknown && l.Column.Path.Repeated():
+		b.WriteString("contains(" + containerName(l.Column) + ", NULL)")
+	case l.Op == Contains:
 		if l.Negated {
 			b.WriteString("NOT ")
 		}
 		b.WriteString("contains(" + containerName(l.Column) + ", " + FormatValue(l.Values[0]) + ")")
-	} else {
+	default:
 		l.renderTest(b, l.Column.sqlName())
 	}
 	if l.Dialect == Iceberg && l.Op != IsNull {

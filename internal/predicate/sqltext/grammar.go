@@ -47,12 +47,12 @@ type is struct {
 }
 
 type set struct {
-	Not    bool       `parser:"@'NOT':Keyword?"`
-	In     []*operand `parser:"( 'IN':Keyword '(':Punct @@ ( ',':Punct @@ )* ')':Punct"`
-	Low    *operand   `parser:"| 'BETWEEN':Keyword @@"`
-	High   *operand   `parser:"  'AND':Keyword @@"`
-	Like   *operand   `parser:"| 'LIKE':Keyword @@"`
-	Escape *operand   `parser:"  ( 'ESCAPE':Keyword @@ )? )"`
+	Not    bool          `parser:"@'NOT':Keyword?"`
+	In     []lexer.Token `parser:"( 'IN':Keyword '(':Punct @( ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) ( ',':Punct ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) )* ) ')':Punct"` // the commas too
+	Low    *operand      `parser:"| 'BETWEEN':Keyword @@"`
+	High   *operand      `parser:"  'AND':Keyword @@"`
+	Like   *operand      `parser:"| 'LIKE':Keyword @@"`
+	Escape *operand      `parser:"  ( 'ESCAPE':Keyword @@ )? )"`
 }
 
 type operand struct {
@@ -73,7 +73,7 @@ type literal struct {
 	Token lexer.Token `parser:"@( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword )"`
 }
 
-var parser = participle.MustBuild[disjunction](participle.Lexer(definition{}))
+var parser = participle.MustBuild[disjunction](participle.Lexer(definition{}), participle.UseLookahead(0))
 
 // definition lends scan to participle.
 type definition struct{}

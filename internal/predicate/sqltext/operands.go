@@ -50,14 +50,17 @@ func (b binding) literal(o *operand) (predicate.Literal, error) {
 	case o.Literal == nil:
 		return predicate.Literal{}, at(o.Pos, fault.New(fault.Invalid, "", "a literal must stand here"))
 	}
-	token := o.Literal.Token
+	return literalOf(o.Literal.Token), nil
+}
+
+func literalOf(token lexer.Token) predicate.Literal {
 	if token.Type != keyword {
-		return predicate.Literal{Kind: literalKinds[token.Type], Text: token.Value}, nil
+		return predicate.Literal{Kind: literalKinds[token.Type], Text: token.Value}
 	}
 	if token.Value == "NULL" {
-		return predicate.Literal{Kind: predicate.NullLiteral}, nil
+		return predicate.Literal{Kind: predicate.NullLiteral}
 	}
-	return predicate.Literal{Kind: predicate.BoolLiteral, Text: strings.ToLower(token.Value)}, nil
+	return predicate.Literal{Kind: predicate.BoolLiteral, Text: strings.ToLower(token.Value)}
 }
 
 // operators are the comparisons: what they ask, negated or not, and the operator with the sides exchanged.

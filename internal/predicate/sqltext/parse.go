@@ -6,9 +6,11 @@ package sqltext
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/participle/v2"
+	"github.com/alecthomas/participle/v2/lexer"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -189,19 +191,18 @@ func (b binding) in(left *operand, s *set) (*predicate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	literals := make([]predicate.Literal, len(s.In))
-	for i, o := range s.In {
-		if literals[i], err = b.literal(o); err != nil {
-			return nil, err
-		}
+	tokens := slices.DeleteFunc(s.In, func(t lexer.Token) bool { return t.Type == punct })
+	literals := make([]predicate.Literal, len(tokens))
+	for i, token := range tokens {
+		literals[i] = literalOf(token)
 	}
 	if t, err := predicate.Bind(predicate.SQL, c, predicate.In, literals...); err == nil {
 		return t, nil
 	}
 	// Bound again one by one, to find the literal that is wrong.
-	for i, o := range s.In {
-		if _, err := b.bind(o, c, predicate.Equal, literals[i]); err != nil {
-			return nil, err
+	for i, token := range tokens {
+		if _, err := predicate.Bind(predicate.SQL, c, predicate.Equal, literals[i]); err != nil {
+			return nil, at(token.Pos, err)
 		}
 	}
 	return b.bind(left, c, predicate.In, literals...)

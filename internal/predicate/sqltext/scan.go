@@ -15,7 +15,7 @@ import (
 
 // Limits of a text.
 const (
-	MaxText  = 4 << 20 // bytes
+	MaxText  = 1 << 20 // bytes
 	MaxDepth = 256     // nested parentheses
 )
 
