@@ -111,6 +111,30 @@ func describe(answer map[string][]int) string {
 	return strings.Join(parts, " ")
 }
 
+// difference tells the first row in which two answers differ, with its values.
+func difference(table *tabletest.Table, got, want map[string][]int) string {
+	for _, f := range table.Files {
+		have, should := map[int]bool{}, map[int]bool{}
+		for _, p := range got[f.Path] {
+			have[p] = true
+		}
+		for _, p := range want[f.Path] {
+			should[p] = true
+		}
+		for pos, row := range f.Rows {
+			if have[pos] == should[pos] {
+				continue
+			}
+			var values []string
+			for i, l := range table.Leaves {
+				values = append(values, fmt.Sprintf("%s=%+v", l.Path.Name(), row[i]))
+			}
+			return fmt.Sprintf("%s row %d: in answer %v, should be %v: %s", filepath.Base(f.Path), pos, have[pos], should[pos], strings.Join(values, ", "))
+		}
+	}
+	return "other order, or rows of another file: " + describe(got) + " for " + describe(want)
+}
+
 // TestTransparency is the first promise: for random tables, predicates and subsets of indexes, the answer with indexes, the
 // answer without, the answer of a full scan and the oracle's are one.
 func TestTransparency(t *testing.T) {
@@ -145,8 +169,8 @@ func TestTransparency(t *testing.T) {
 				} {
 					got, stats := positions(t, table, q)
 					if describe(got) != describe(want) {
-						t.Fatalf("round %d step %d, NoIndex %v NoPrune %v Strict %v\n%s\ngot  %s\nwant %s\nstats %+v",
-							round, step, q.NoIndex, q.NoPrune, q.Strict, q.Where, describe(got), describe(want), stats)
+						t.Fatalf("round %d step %d, NoIndex %v NoPrune %v Strict %v\n%s\n%s\nstats %+v",
+							round, step, q.NoIndex, q.NoPrune, q.Strict, q.Where, difference(made, got, want), stats)
 					}
 					if len(stats.Rejected) > 0 {
 						t.Fatalf("artifacts of an unchanged table were rejected: %v", stats.Rejected)

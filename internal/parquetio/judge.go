@@ -22,7 +22,7 @@ func (j judge) bounds(lo, hi []byte, current bool) (low, high *column.Value) {
 	if binary && j.writer.badBinaryStatistics() && !current {
 		return nil, nil
 	}
-	if !j.ordered(lo, hi, current) {
+	if !j.ordered(lo, hi, current) || j.conv.target.Kind.Floating() && j.writer.lostNaNBounds() {
 		return nil, nil
 	}
 	low, high = j.value(lo), j.value(hi)

@@ -243,9 +243,9 @@ func Literal(t column.Type, v column.Value) string {
 func floatLiteral(f float64, bits int) string {
 	switch {
 	case math.IsInf(f, 1):
-		return "1e999"
+		return "'Infinity'"
 	case math.IsInf(f, -1):
-		return "-1e999"
+		return "'-Infinity'"
 	default:
 		return strconv.FormatFloat(f, 'e', -1, bits)
 	}
@@ -266,10 +266,10 @@ func decimalLiteral(digits string, scale int) string {
 // that some row holds.
 func RandomExpr(rng *rand.Rand, leaves []Leaf, depth int, draw func(i int) column.Value) Expr {
 	if depth > 0 && rng.IntN(3) > 0 {
-		switch rng.IntN(5) {
+		switch rng.IntN(8) {
 		case 0:
 			return not{RandomExpr(rng, leaves, depth-1, draw)}
-		case 1, 2:
+		case 1, 2, 3, 4, 5:
 			return both{RandomExpr(rng, leaves, depth-1, draw), RandomExpr(rng, leaves, depth-1, draw)}
 		default:
 			return any2{RandomExpr(rng, leaves, depth-1, draw), RandomExpr(rng, leaves, depth-1, draw)}
