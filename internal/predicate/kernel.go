@@ -288,12 +288,12 @@ func (k raws) holds(x []byte) bool {
 	}
 }
 
-type prefix string
+type prefix []byte
 
 func (k prefix) word(v *column.Vector, base, _ int, lanes uint64) (out uint64) {
 	for rest := lanes; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if x := v.Raw(base + i); len(x) >= len(k) && string(x[:len(k)]) == string(k) {
+		if bytes.HasPrefix(v.Raw(base+i), k) {
 			out |= 1 << i
 		}
 	}

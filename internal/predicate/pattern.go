@@ -23,7 +23,7 @@ type Pattern struct {
 }
 
 // part is a run of literal bytes or, if empty, one arbitrary code point.
-type part string
+type part []byte
 
 // CompilePattern parses a LIKE pattern. An escape of 0 means that no character escapes.
 func CompilePattern(text string, escape rune) (*Pattern, error) {
@@ -56,7 +56,7 @@ func CompilePattern(text string, escape rune) (*Pattern, error) {
 			piece = nil
 		case r == '_':
 			flush()
-			piece = append(piece, "")
+			piece = append(piece, nil)
 		default:
 			literal.WriteRune(r)
 		}
@@ -86,7 +86,8 @@ func (p *Pattern) Exact() (text string, ok bool) {
 	if len(p.pieces) != 1 {
 		return "", false
 	}
-	return literalOf(p.pieces[0])
+	lit, ok := literalOf(p.pieces[0])
+	return string(lit), ok
 }
 
 // Prefix returns the literal text before the first wildcard; only reports whether the pattern is that text and one '%'.
@@ -104,7 +105,7 @@ func (p *Pattern) Literals() []string {
 	var out []string
 	for _, piece := range p.pieces {
 		for _, x := range piece {
-			if x != "" {
+			if len(x) > 0 {
 				out = append(out, string(x))
 			}
 		}
@@ -112,14 +113,15 @@ func (p *Pattern) Literals() []string {
 	return out
 }
 
-func literalOf(piece []part) (string, bool) {
+// literalOf returns the bytes of a piece without '_'.
+func literalOf(piece []part) ([]byte, bool) {
 	switch {
 	case len(piece) == 0:
-		return "", true
-	case len(piece) == 1 && piece[0] != "":
-		return string(piece[0]), true
+		return nil, true
+	case len(piece) == 1 && len(piece[0]) > 0:
+		return piece[0], true
 	default:
-		return "", false
+		return nil, false
 	}
 }
 
@@ -150,10 +152,10 @@ func matchAt(piece []part, text []byte) int {
 	for _, x := range piece {
 		rest := text[at:]
 		switch {
-		case x == "" && len(rest) > 0:
+		case len(x) == 0 && len(rest) > 0:
 			_, n := utf8.DecodeRune(rest)
 			at += n
-		case x != "" && len(rest) >= len(x) && string(rest[:len(x)]) == string(x):
+		case len(x) > 0 && bytes.HasPrefix(rest, x):
 			at += len(x)
 		default:
 			return -1
@@ -166,10 +168,10 @@ func matchEnd(piece []part, text []byte) bool {
 	for i := len(piece) - 1; i >= 0; i-- {
 		x := piece[i]
 		switch {
-		case x == "" && len(text) > 0:
+		case len(x) == 0 && len(text) > 0:
 			_, n := utf8.DecodeLastRune(text)
 			text = text[:len(text)-n]
-		case x != "" && len(text) >= len(x) && string(text[len(text)-len(x):]) == string(x):
+		case len(x) > 0 && bytes.HasSuffix(text, x):
 			text = text[:len(text)-len(x)]
 		default:
 			return false
@@ -182,20 +184,26 @@ func matchEnd(piece []part, text []byte) bool {
 // pieces have a fixed length in code points, so a later one never leaves more text for the pieces behind it.
 func find(piece []part, text []byte) int {
 	if lit, ok := literalOf(piece); ok {
-		if i := bytes.Index(text, []byte(lit)); i >= 0 {
+		if i := bytes.Index(text, lit); i >= 0 {
 			return i + len(lit)
 		}
 		return -1
 	}
-	for at := 0; at <= len(text); {
+	for at := 0; ; {
+		if first := piece[0]; len(first) > 0 {
+			i := bytes.Index(text[at:], first)
+			if i < 0 {
+				return -1
+			}
+			at += i
+		}
 		if n := matchAt(piece, text[at:]); n >= 0 {
 			return at + n
 		}
 		if at == len(text) {
-			break
+			return -1
 		}
 		_, n := utf8.DecodeRune(text[at:])
 		at += n
 	}
-	return -1
 }
