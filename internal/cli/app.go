@@ -97,7 +97,8 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.mountCommand(), a.unmountCommand(), a.statusCommand(),
 		a.indexCommand(), a.syncCommand(),
-		a.queryCommand(), a.inspectCommand(), a.demoCommand(), a.versionCommand(),
+		a.queryCommand(), a.verifyCommand(),
+		a.inspectCommand(), a.demoCommand(), a.versionCommand(),
 	)
 	return root
 }

@@ -19,16 +19,16 @@ import (
 )
 
 // demoIndexes are declared on the flights.
-var demoIndexes = []string{"bloom(flight_id)", "ordered(delay)", "ordered(destination)", "ordered(distance)"}
+var demoIndexes = []string{"ordered(flight_id)", "ordered(delay)", "bloom(destination)", "zonemap(state)"}
 
 // demoFilters are asked with and without indexes. The last is answered by Iceberg's own bounds: no index can help it.
 var demoFilters = []string{
 	"flight_id = '7CBWH4K3'",
 	"flight_id IN ('7CBWH4K3', 'SHA9MG6D', 'A58VSZGG')",
-	"delay > 1000",
-	"destination = 'HHH'",
-	"destination = 'HNL' AND delay BETWEEN 300 AND 400",
-	"distance > 4900 OR delay < -500",
+	"destination = 'GST'",
+	"delay BETWEEN 400 AND 405",
+	"origin = 'JFK' AND delay > 300",
+	"state IS NULL",
 	"departed >= '2001-03-01' AND departed < '2001-03-02' AND origin = 'JFK'",
 }
 
