@@ -36,6 +36,9 @@ func (t *Table) Location() string { return t.meta.Location }
 // FormatVersion is 1, 2 or 3.
 func (t *Table) FormatVersion() int { return t.meta.FormatVersion }
 
+// DefaultSpecID is the partition spec that new data is written with.
+func (t *Table) DefaultSpecID() int { return t.meta.DefaultSpec }
+
 // Schema is the table's current schema.
 func (t *Table) Schema() *column.Schema { return t.meta.Schema() }
 

@@ -104,7 +104,7 @@ func newDecoder(what string, f *avro.File) (*decoder, error) {
 	if f.Schema.Kind != avro.Record {
 		return nil, bad("a manifest holds records")
 	}
-	d := &decoder{lastID: -1, m: &Manifest{
+	d := &decoder{m: &Manifest{
 		FormatVersion: number(f.Meta, "format-version", 1), SpecID: number(f.Meta, "partition-spec-id", -1),
 		SpecJSON: f.Meta["partition-spec"], Deletes: string(f.Meta["content"]) == "deletes",
 		Columns: map[int]*facts.ColumnFacts{},

@@ -267,6 +267,16 @@ func FuzzManifest(f *testing.F) {
 		f.Add(fetch(f, s, w.Snapshots[0].List))
 		f.Add(fetch(f, s, w.Snapshots[0].Manifests[0].Path))
 	}
+	// Uncompressed, so that changed bytes reach the fields.
+	f.Add(write(f, `{"type":"record","name":"e","fields":[{"name":"status","type":"int","field-id":0},{"name":"data_file","field-id":2,"type":{"type":"record","name":"d","fields":[
+		{"name":"file_path","type":"string","field-id":100},{"name":"file_format","type":"string","field-id":101},{"name":"record_count","type":"long","field-id":103},
+		{"name":"partition","field-id":102,"type":{"type":"record","name":"p","fields":[{"name":"a","type":["null","double"],"field-id":1000}]}},
+		{"name":"file_size_in_bytes","type":"long","field-id":104},{"name":"equality_ids","type":["null",{"type":"array","items":"int"}],"field-id":135},
+		{"name":"lower_bounds","field-id":125,"type":{"type":"array","items":{"type":"record","name":"kv","fields":[{"name":"key","type":"int"},{"name":"value","type":"bytes"}]}}}]}}]}`,
+		object{"status": 1, "data_file": object{
+			"file_path": "p", "file_format": "orc", "record_count": int64(1), "file_size_in_bytes": int64(1), "equality_ids": []int{1, 2},
+			"partition": object{"a": 2.5}, "lower_bounds": []any{object{"key": 1, "value": []byte{1, 2}}},
+		}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<20 {
 			return

@@ -78,7 +78,7 @@ func (d *decoder) pairs(c *avro.Cursor, f field, visit func(int, *facts.ColumnFa
 }
 
 func (d *decoder) column(id int) *facts.ColumnFacts {
-	if id == d.lastID {
+	if d.last != nil && id == d.lastID {
 		return d.last
 	}
 	col := d.m.Columns[id]
