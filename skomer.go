@@ -26,6 +26,7 @@ type (
 	Type   = column.Type
 	Field  = column.Field
 	Value  = column.Value
+	Path   = column.Path
 )
 
 // Mapping replaces the prefix From of every path that a table's metadata states by To, for tables that were copied or are

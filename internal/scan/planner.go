@@ -381,7 +381,9 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 	if d := e.plan.Decisions; d != nil {
 		d[f.Ordinal].Kept = !f.Verdict.May.Empty()
 		d[f.Ordinal].Must, d[f.Ordinal].May = f.Verdict.Must.Count(), f.Verdict.May.Count()
-		d[f.Ordinal].By = strings.Join(slices.Compact(by), "; ")
+		if len(by) > 0 {
+			d[f.Ordinal].By, d[f.Ordinal].ByIndex = strings.Join(slices.Compact(by), "; "), true
+		}
 	}
 	return tags
 }

@@ -60,6 +60,7 @@ type Decision struct {
 	File      int
 	Kept      bool
 	By        string // what ruled it out, or how many rows are left by which evidence
+	ByIndex   bool   // index evidence spoke
 	Must, May int64
 }
 

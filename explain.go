@@ -1,0 +1,162 @@
+package skomer
+
+import (
+	"context"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Explanation is how a query is answered and why.
+type Explanation struct {
+	Table          string `json:"table"`
+	SnapshotID     int64  `json:"snapshot_id"`
+	OverlayVersion uint64 `json:"overlay_version"` // 0: not mounted, or indexes are switched off
+	Predicate      string `json:"predicate"`       // in normal form
+	// The files: of the snapshot, ruled out by manifest facts, ruled out by indexes, and left to open.
+	FilesTotal    int `json:"files_total"`
+	FilesPruned   int `json:"files_pruned"`
+	FilesRuledOut int `json:"files_ruled_out"`
+	FilesKept     int `json:"files_kept"`
+	// RowsMust match by evidence alone; RowsMay is those and the ones to be rechecked.
+	RowsMust int64 `json:"rows_must"`
+	RowsMay  int64 `json:"rows_may"`
+	// ScanBytes and KeptBytes are the sizes of the files that a plain scan reads after pruning, and of those left.
+	ScanBytes int64           `json:"scan_bytes"`
+	KeptBytes int64           `json:"kept_bytes"`
+	CostRule  string          `json:"cost_rule,omitempty"` // why no index was asked
+	Indexes   []IndexUse      `json:"indexes"`
+	Files     []FileDecision  `json:"files"`
+	Rejected  []RejectedIndex `json:"rejected"`
+	Stats     Stats           `json:"stats"` // of planning; of the whole query if it was run
+	Analyzed  bool            `json:"analyzed"`
+}
+
+// IndexUse is what a declared index contributes to a query.
+type IndexUse struct {
+	Expr string `json:"expr"`
+	// Use is used, partly (it does not cover every file left), silent (it could speak and did not narrow anything) or no use.
+	Use    string `json:"use"`
+	Reason string `json:"reason"`
+}
+
+// FileDecision is why a data file is read or not.
+type FileDecision struct {
+	Path    string `json:"path"`
+	Kept    bool   `json:"kept"`
+	By      string `json:"by"` // the evidence; empty: nothing speaks against the file
+	Must    int64  `json:"rows_must"`
+	May     int64  `json:"rows_may"`
+	Records int64  `json:"records"`
+}
+
+// RejectedIndex is an artifact that was not believed.
+type RejectedIndex struct {
+	Index  string `json:"index"`
+	File   string `json:"file,omitempty"`
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+}
+
+// Explain plans a query and says why each file is read or not. analyze also runs it.
+func (t *Table) Explain(ctx context.Context, q Query, analyze bool) (*Explanation, error) {
+	if q.Limit == 0 {
+		q.Limit = -1
+	}
+	r := &Rows{table: t, query: q, start: time.Now()}
+	if err := r.prepare(store.WithCounter(ctx, &r.usage), true); err != nil {
+		return nil, err
+	}
+	e := r.explanation()
+	if analyze {
+		if err := r.Each(ctx, func(*Batch) error { return nil }); err != nil {
+			return nil, err
+		}
+		e.Analyzed = true
+	}
+	e.Stats = r.Stats()
+	return e, nil
+}
+
+func (r *Rows) explanation() *Explanation {
+	p := r.plan
+	e := &Explanation{
+		Table: r.table.name, SnapshotID: p.Snapshot.ID, Predicate: p.Predicate.String(), FilesTotal: p.Report.Total,
+		FilesPruned: p.Report.Pruned, FilesRuledOut: p.Report.RuledOut, FilesKept: len(p.Files), CostRule: p.Report.Scanned,
+		Indexes: []IndexUse{}, Files: []FileDecision{}, Rejected: []RejectedIndex{},
+	}
+	f := &p.Snapshot.Files
+	kept := map[int]bool{}
+	for _, file := range p.Files {
+		kept[file.Ordinal] = true
+		e.RowsMust += file.Verdict.Must.Count()
+		e.RowsMay += file.Verdict.May.Count()
+		e.KeptBytes += file.Size
+		p.Decisions[file.Ordinal].Must, p.Decisions[file.Ordinal].May = file.Verdict.Must.Count(), file.Verdict.May.Count()
+	}
+	e.ScanBytes = e.KeptBytes
+	for i, d := range p.Decisions {
+		d.Kept = kept[i]
+		e.Files = append(e.Files, FileDecision{Path: f.Path[i], Kept: d.Kept, By: d.By, Must: d.Must, May: d.May, Records: f.Records[i]})
+		if !d.Kept && d.ByIndex {
+			e.ScanBytes += f.Size[i]
+		}
+	}
+	for _, x := range p.Report.Rejected {
+		name := x.Index
+		if d, ok := r.version.Index(x.Index); ok {
+			name = exprOf(d)
+		}
+		e.Rejected = append(e.Rejected, RejectedIndex{Index: name, File: x.File, Reason: x.Reason, Detail: x.Detail})
+	}
+	if r.version != nil {
+		e.OverlayVersion = r.version.Number()
+		for _, d := range r.version.Indexes() {
+			e.Indexes = append(e.Indexes, r.use(d))
+		}
+	}
+	return e
+}
+
+// use tells what an index contributes.
+func (r *Rows) use(d overlay.Definition) IndexUse {
+	u := IndexUse{Expr: exprOf(d)}
+	used, missing := false, false
+	for _, id := range r.plan.Report.Used {
+		used = used || id == d.ID
+	}
+	for _, id := range r.plan.Report.Missing {
+		missing = missing || id == d.ID
+	}
+	switch {
+	case used && missing:
+		u.Use, u.Reason = "partly", "does not cover every file left: run skomer sync"
+	case used:
+		u.Use, u.Reason = "used", "narrowed the rows of at least one file"
+	case missing:
+		u.Use, u.Reason = "silent", "covers no file left: run skomer sync"
+	case r.couldSpeak(d):
+		u.Use, u.Reason = "silent", "was not needed, or rules nothing out here"
+	default:
+		u.Use, u.Reason = "no use", "no part of the filter is of a form that "+d.Kind+" answers on this column"
+	}
+	if r.plan.Report.Scanned != "" {
+		u.Use, u.Reason = "silent", r.plan.Report.Scanned
+	}
+	return u
+}
+
+func (r *Rows) couldSpeak(d overlay.Definition) bool {
+	k, ok := kinds.ByName(d.Kind)
+	if !ok {
+		return false
+	}
+	cols, ok := columnsOf(r.plan.Snapshot.Schema, d)
+	could := false
+	r.plan.Predicate.Leaves(func(l *predicate.Leaf) { could = could || ok && k.Kind.Says(cols, l) != index.Nothing })
+	return could
+}
