@@ -107,18 +107,21 @@ func (w *chunkWriter) gather() {
 			}
 		}
 	}
-	keys := make(map[Identity]pathKey, len(w.files))
-	for _, f := range w.files {
-		keys[f] = keyOf(f.Path)
+	type keyed struct {
+		key  pathKey
+		file Identity
 	}
-	slices.SortFunc(w.files, func(a, b Identity) int {
-		ka, kb := keys[a], keys[b]
-		return cmp.Or(bytes.Compare(ka[:], kb[:]), compareIdentity(a, b))
+	order := make([]keyed, len(w.files))
+	for i, f := range w.files {
+		order[i] = keyed{keyOf(f.Path), f}
+	}
+	slices.SortFunc(order, func(a, b keyed) int {
+		return cmp.Or(bytes.Compare(a.key[:], b.key[:]), compareIdentity(a.file, b.file))
 	})
 	w.keys = make([]pathKey, len(w.files))
-	for i, f := range w.files {
-		w.fileNo[f] = uint32(i)
-		w.keys[i] = keys[f]
+	for i, k := range order {
+		w.files[i], w.keys[i] = k.file, k.key
+		w.fileNo[k.file] = uint32(i)
 	}
 }
 
