@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -20,6 +21,7 @@ type node struct {
 	kind Kind
 	kids []node
 	test *tester
+	cost int
 }
 
 // Compile prepares a tree for batches.
@@ -46,7 +48,34 @@ func (e *Evaluator) compile(t *Tree, byPath map[string]int) node {
 		}
 		n.test = newTester(t.Leaf, at)
 	}
+	n.cost = n.work()
+	slices.SortStableFunc(n.kids, func(a, b node) int { return a.cost - b.cost })
 	return n
+}
+
+// work ranks a node by what it costs a row: what is cheap is asked first, the rest only of the rows still in doubt.
+func (n *node) work() int {
+	most := 0
+	for _, k := range n.kids {
+		most = max(most, k.cost+1)
+	}
+	if n.kind != Test {
+		return most
+	}
+	switch l := n.test.leaf; {
+	case l.Op == IsNull || l.Unknown:
+		return 0
+	case l.Op == Contains:
+		return 40
+	case l.Op == Like:
+		return 30
+	case l.Column.Type().Size() == 0 && l.Column.Type().Kind != column.Bool:
+		return 20
+	case l.Op == In:
+		return 10
+	default:
+		return 1
+	}
 }
 
 func pathKey(p column.Path) string {

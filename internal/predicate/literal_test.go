@@ -118,11 +118,11 @@ func TestDecimalLimits(t *testing.T) {
 func TestResolve(t *testing.T) {
 	_, s := testColumns()
 	for _, parts := range [][]string{{"st", "a.b"}, {"st", "a", "b"}, {"ST", "A.B"}, {"St.a.B"}} {
-		c, err := predicate.Resolve(s, parts, true)
+		c, err := predicate.NewNames(s, true).Column(parts)
 		require.NoError(t, err, "%q", parts)
 		require.Equal(t, 1002, c.ID())
 	}
-	_, err := predicate.Resolve(s, []string{"ST", "a.b"}, false)
+	_, err := predicate.NewNames(s, false).Column([]string{"ST", "a.b"})
 	require.Equal(t, fault.Invalid, fault.ClassOf(err))
 	require.Equal(t, `did you mean st."a.b"?`, fault.FixOf(err))
 }

@@ -8,45 +8,63 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
-// Resolve finds the column that the parts of a dotted name mean. A part may hold dots itself. It tries, in this order,
-// the exact parts, the exact full name, and, with anyCase, the same without regard to case, which must then have one
-// match only.
-func Resolve(s *column.Schema, parts []string, anyCase bool) (Column, error) {
-	name := strings.Join(parts, ".")
-	equals := []func(a, b string) bool{func(a, b string) bool { return a == b }}
+// Names finds the columns of a schema by name.
+type Names struct {
+	schema *column.Schema
+	// The spellings of a name in the order of preference; every map is from a key of the name to the paths that have it.
+	spellings []spelling
+}
+
+type spelling struct {
+	key   func(parts []string) string
+	paths map[string][]column.Path
+}
+
+// NewNames indexes a schema. With anyCase a name that is nobody's exactly may match in another case.
+func NewNames(s *column.Schema, anyCase bool) *Names {
+	n := &Names{schema: s}
+	add := func(key func([]string) string) {
+		n.spellings = append(n.spellings, spelling{key, map[string][]column.Path{}})
+	}
+	exact := func(parts []string) string { return strings.Join(parts, "\x00") }
+	full := func(parts []string) string { return strings.Join(parts, ".") }
+	add(exact)
+	add(full)
 	if anyCase {
-		equals = append(equals, strings.EqualFold)
+		add(func(parts []string) string { return fold(exact(parts)) })
+		add(func(parts []string) string { return fold(full(parts)) })
 	}
-	for _, equal := range equals {
-		for _, same := range []func(column.Path) bool{
-			func(p column.Path) bool { return samePath(p, parts, equal) },
-			func(p column.Path) bool { return equal(p.Name(), name) },
-		} {
-			hits := matches(s, same)
-			if len(hits) == 1 {
-				return Column{Path: hits[0]}, nil
-			}
-			if len(hits) > 1 {
-				return Column{}, ambiguous(name, hits)
-			}
-		}
-	}
-	return Column{}, unknownColumn(s, name)
-}
-
-func samePath(p column.Path, parts []string, equal func(a, b string) bool) bool {
-	return len(p) == len(parts) && slices.EqualFunc(p, parts, func(f column.Field, part string) bool { return equal(f.Name, part) })
-}
-
-func matches(s *column.Schema, same func(column.Path) bool) []column.Path {
-	var hits []column.Path
 	s.Walk(func(p column.Path) bool {
-		if same(p) {
-			hits = append(hits, slices.Clone(p))
+		parts := make([]string, len(p))
+		for i, f := range p {
+			parts[i] = f.Name
+		}
+		p = slices.Clone(p)
+		for _, x := range n.spellings {
+			x.paths[x.key(parts)] = append(x.paths[x.key(parts)], p)
 		}
 		return true
 	})
-	return hits
+	return n
+}
+
+// fold makes names that differ in case only equal.
+func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+
+// Column finds the column that the parts of a dotted name mean. A part may hold dots itself. The exact parts come first,
+// then the exact full name, then the same in any case, which must then have one match only.
+func (n *Names) Column(parts []string) (Column, error) {
+	name := strings.Join(parts, ".")
+	for _, x := range n.spellings {
+		switch hits := x.paths[x.key(parts)]; len(hits) {
+		case 0:
+		case 1:
+			return Column{Path: hits[0]}, nil
+		default:
+			return Column{}, ambiguous(name, hits)
+		}
+	}
+	return Column{}, unknownColumn(n.schema, name)
 }
 
 func ambiguous(name string, hits []column.Path) error {

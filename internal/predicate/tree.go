@@ -29,6 +29,9 @@ func All(trees ...*Tree) *Tree { return junction(And, True, False, trees) }
 func Any(trees ...*Tree) *Tree { return junction(Or, False, True, trees) }
 
 func junction(kind, neutral, dominant Kind, trees []*Tree) *Tree {
+	if len(trees) == 1 {
+		return trees[0]
+	}
 	kids := make([]*Tree, 0, len(trees))
 	for _, t := range trees {
 		switch t.Kind {
@@ -106,13 +109,18 @@ func (t *Tree) Check() error {
 		values += len(l.Values)
 	})
 	if leaves > MaxLeaves {
-		return fault.New(fault.Invalid, "filter", "it has %d conditions, more than the limit of %d", leaves, MaxLeaves).
-			WithFix("write many equalities of one column as IN (…)")
+		return TooManyLeaves()
 	}
 	if values > MaxValues {
 		return fault.New(fault.Invalid, "filter", "it has %d values, more than the limit of %d", values, MaxValues)
 	}
 	return nil
+}
+
+// TooManyLeaves is the error of a filter with more than MaxLeaves tests.
+func TooManyLeaves() error {
+	return fault.New(fault.Invalid, "filter", "it has more than %d conditions, which is the limit", MaxLeaves).
+		WithFix("write many equalities of one column as IN (…)")
 }
 
 func (t *Tree) depth() int {

@@ -27,7 +27,7 @@ func Parse(raw []byte, s *column.Schema, caseSensitive bool) (*predicate.Tree, e
 	if err != nil {
 		return nil, err
 	}
-	t, err := binding{s, caseSensitive}.predicate(root, false)
+	t, err := binding{s, predicate.NewNames(s, !caseSensitive)}.predicate(root, false)
 	if err != nil {
 		return nil, fault.About("filter", err)
 	}
@@ -59,8 +59,8 @@ func decode(raw []byte) (any, error) {
 type object = map[string]any
 
 type binding struct {
-	schema        *column.Schema
-	caseSensitive bool
+	schema *column.Schema
+	names  *predicate.Names
 }
 
 // invalid is an error about the part of an expression that a path of keys leads to.

@@ -119,7 +119,7 @@ func (b binding) term(x any) (c predicate.Column, plain bool, err error) {
 }
 
 func (b binding) byName(name string) (predicate.Column, error) {
-	return predicate.Resolve(b.schema, strings.Split(name, "."), !b.caseSensitive)
+	return b.names.Column(strings.Split(name, "."))
 }
 
 func (b binding) reference(x object) (predicate.Column, error) {

@@ -23,13 +23,13 @@ func bare(o *operand) *operand {
 	return o
 }
 
-func (b binding) column(o *operand) (predicate.Column, error) {
+func (b *binding) column(o *operand) (predicate.Column, error) {
 	o = bare(o)
 	if o.Name == nil {
 		return predicate.Column{}, at(o.Pos, fault.New(fault.Invalid, "", "a column must stand here").
 			WithFix("write the column first, as in price > 5; names that are not plain words go in double quotes"))
 	}
-	c, err := predicate.Resolve(b.schema, o.Name, true)
+	c, err := b.names.Column(o.Name)
 	if err != nil {
 		return c, at(o.Pos, err)
 	}
@@ -41,7 +41,7 @@ var literalKinds = map[lexer.TokenType]predicate.LiteralKind{
 	date: predicate.DateLiteral, clock: predicate.TimeLiteral, timestamp: predicate.TimestampLiteral,
 }
 
-func (b binding) literal(o *operand) (predicate.Literal, error) {
+func (b *binding) literal(o *operand) (predicate.Literal, error) {
 	o = bare(o)
 	switch {
 	case o.Literal == nil && o.Name != nil:
@@ -75,7 +75,7 @@ var operators = map[string]struct {
 	"<=": {predicate.LessEqual, false, ">="}, ">=": {predicate.GreaterEqual, false, "<="},
 }
 
-func (b binding) comparison(left *operand, t *tail) (*predicate.Tree, error) {
+func (b *binding) comparison(left *operand, t *tail) (*predicate.Tree, error) {
 	left, right, sign := bare(left), bare(t.Compare.Right), t.Compare.Op
 	switch {
 	case left.Name != nil && right.Name != nil:
@@ -94,11 +94,11 @@ func (b binding) comparison(left *operand, t *tail) (*predicate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.signed(operators[sign].negated)(b.bind(right, c, operators[sign].op, x))
+	return signed(operators[sign].negated)(b.bind(right, c, operators[sign].op, x))
 }
 
 // constant compares two literals: integers, or texts. Programs write 1 = 1 for "all rows".
-func (b binding) constant(left, right *operand, sign string) (*predicate.Tree, error) {
+func (b *binding) constant(left, right *operand, sign string) (*predicate.Tree, error) {
 	x, y := left.Literal.Token, right.Literal.Token
 	var values [2]column.Value
 	for i, t := range []lexer.Token{x, y} {
@@ -121,7 +121,7 @@ func (b binding) constant(left, right *operand, sign string) (*predicate.Tree, e
 	return predicate.Never(), nil
 }
 
-func (b binding) equalsAny(left *operand, t *tail) (*predicate.Tree, error) {
+func (b *binding) equalsAny(left *operand, t *tail) (*predicate.Tree, error) {
 	if op := operators[t.Compare.Op]; op.op != predicate.Equal || op.negated {
 		return nil, at(t.Pos, fault.New(fault.Invalid, "", "only = can stand before ANY"))
 	}
@@ -129,7 +129,7 @@ func (b binding) equalsAny(left *operand, t *tail) (*predicate.Tree, error) {
 }
 
 // contains asks a list for a value, or a map's keys or values, which are named map.key and map.value.
-func (b binding) contains(list, value *operand) (*predicate.Tree, error) {
+func (b *binding) contains(list, value *operand) (*predicate.Tree, error) {
 	c, err := b.column(list)
 	if err != nil {
 		return nil, err

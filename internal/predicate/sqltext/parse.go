@@ -26,7 +26,7 @@ func Parse(src string, s *column.Schema) (*predicate.Tree, error) {
 	if err != nil {
 		return nil, syntaxError(src, err)
 	}
-	t, err := binding{s}.disjunction(ast)
+	t, err := (&binding{names: predicate.NewNames(s, true)}).disjunction(ast, false)
 	if err != nil {
 		return nil, err
 	}
@@ -63,36 +63,55 @@ func source(src string, offset int) string {
 	return "`" + word + "`"
 }
 
-type binding struct{ schema *column.Schema }
+type binding struct {
+	names *predicate.Names
+	tests int
+}
 
-func (b binding) disjunction(d *disjunction) (*predicate.Tree, error) {
+// disjunction binds an expression, negated if it stands under an odd number of NOTs: the negation is carried down, so that
+// a text costs the same however often it says NOT.
+func (b *binding) disjunction(d *disjunction, negated bool) (*predicate.Tree, error) {
 	kids := make([]*predicate.Tree, len(d.Kids))
 	for i, k := range d.Kids {
-		t, err := b.conjunction(k)
+		t, err := b.conjunction(k, negated)
 		if err != nil {
 			return nil, err
 		}
 		kids[i] = t
+	}
+	if negated {
+		return predicate.All(kids...), nil
 	}
 	return predicate.Any(kids...), nil
 }
 
-func (b binding) conjunction(c *conjunction) (*predicate.Tree, error) {
+func (b *binding) conjunction(c *conjunction, negated bool) (*predicate.Tree, error) {
 	kids := make([]*predicate.Tree, len(c.Kids))
 	for i, k := range c.Kids {
-		t, err := b.test(k.Test)
+		t, err := b.negation(k, negated)
 		if err != nil {
 			return nil, err
 		}
-		if len(k.Nots)%2 == 1 {
-			t = predicate.Not(t)
-		}
 		kids[i] = t
+	}
+	if negated {
+		return predicate.Any(kids...), nil
 	}
 	return predicate.All(kids...), nil
 }
 
-func (b binding) test(t *test) (*predicate.Tree, error) {
+func (b *binding) negation(n *negation, negated bool) (*predicate.Tree, error) {
+	negated = negated != (len(n.Nots)%2 == 1)
+	if n.Test.Tail == nil && n.Test.Left.Group != nil {
+		return b.disjunction(n.Test.Left.Group, negated)
+	}
+	if b.tests++; b.tests > predicate.MaxLeaves {
+		return nil, predicate.TooManyLeaves()
+	}
+	return signed(negated)(b.test(n.Test))
+}
+
+func (b *binding) test(t *test) (*predicate.Tree, error) {
 	switch tail := t.Tail; {
 	case tail == nil:
 		return b.condition(t.Left)
@@ -103,15 +122,15 @@ func (b binding) test(t *test) (*predicate.Tree, error) {
 	case tail.Is != nil:
 		return b.is(t.Left, tail.Is)
 	case tail.Set.Like != nil:
-		return b.signed(tail.Set.Not)(b.like(t.Left, tail.Set))
+		return signed(tail.Set.Not)(b.like(t.Left, tail.Set))
 	case tail.Set.Low != nil:
-		return b.signed(tail.Set.Not)(b.between(t.Left, tail.Set))
+		return signed(tail.Set.Not)(b.between(t.Left, tail.Set))
 	default:
-		return b.signed(tail.Set.Not)(b.in(t.Left, tail.Set))
+		return signed(tail.Set.Not)(b.in(t.Left, tail.Set))
 	}
 }
 
-func (b binding) signed(not bool) func(*predicate.Tree, error) (*predicate.Tree, error) {
+func signed(not bool) func(*predicate.Tree, error) (*predicate.Tree, error) {
 	return func(t *predicate.Tree, err error) (*predicate.Tree, error) {
 		if err != nil || !not {
 			return t, err
@@ -120,11 +139,9 @@ func (b binding) signed(not bool) func(*predicate.Tree, error) (*predicate.Tree,
 	}
 }
 
-// condition is an operand that stands alone.
-func (b binding) condition(o *operand) (*predicate.Tree, error) {
+// condition is an operand without parentheses that stands alone.
+func (b *binding) condition(o *operand) (*predicate.Tree, error) {
 	switch {
-	case o.Group != nil:
-		return b.disjunction(o.Group)
 	case o.Call != nil:
 		return b.contains(o.Call.List, o.Call.Value)
 	case o.Literal != nil:
@@ -147,7 +164,7 @@ func (b binding) condition(o *operand) (*predicate.Tree, error) {
 	return b.bind(o, c, predicate.Equal, predicate.Literal{Kind: predicate.BoolLiteral, Text: "true"})
 }
 
-func (b binding) bind(o *operand, c predicate.Column, op predicate.Op, literals ...predicate.Literal) (*predicate.Tree, error) {
+func (b *binding) bind(o *operand, c predicate.Column, op predicate.Op, literals ...predicate.Literal) (*predicate.Tree, error) {
 	t, err := predicate.Bind(predicate.SQL, c, op, literals...)
 	if err != nil {
 		return nil, at(o.Pos, err)
@@ -155,7 +172,7 @@ func (b binding) bind(o *operand, c predicate.Column, op predicate.Op, literals 
 	return t, nil
 }
 
-func (b binding) is(left *operand, what *is) (*predicate.Tree, error) {
+func (b *binding) is(left *operand, what *is) (*predicate.Tree, error) {
 	c, err := b.column(left)
 	if err != nil {
 		return nil, err
@@ -164,10 +181,10 @@ func (b binding) is(left *operand, what *is) (*predicate.Tree, error) {
 	if what.What == "NAN" {
 		op = predicate.IsNaN
 	}
-	return b.signed(what.Not)(b.bind(left, c, op))
+	return signed(what.Not)(b.bind(left, c, op))
 }
 
-func (b binding) between(left *operand, s *set) (*predicate.Tree, error) {
+func (b *binding) between(left *operand, s *set) (*predicate.Tree, error) {
 	c, err := b.column(left)
 	if err != nil {
 		return nil, err
@@ -186,7 +203,7 @@ func (b binding) between(left *operand, s *set) (*predicate.Tree, error) {
 	return predicate.All(bounds[:]...), nil
 }
 
-func (b binding) in(left *operand, s *set) (*predicate.Tree, error) {
+func (b *binding) in(left *operand, s *set) (*predicate.Tree, error) {
 	c, err := b.column(left)
 	if err != nil {
 		return nil, err
@@ -208,7 +225,7 @@ func (b binding) in(left *operand, s *set) (*predicate.Tree, error) {
 	return b.bind(left, c, predicate.In, literals...)
 }
 
-func (b binding) like(left *operand, s *set) (*predicate.Tree, error) {
+func (b *binding) like(left *operand, s *set) (*predicate.Tree, error) {
 	c, err := b.column(left)
 	if err != nil {
 		return nil, err
@@ -234,7 +251,7 @@ func (b binding) like(left *operand, s *set) (*predicate.Tree, error) {
 	return t, nil
 }
 
-func (b binding) escape(o *operand) (rune, error) {
+func (b *binding) escape(o *operand) (rune, error) {
 	if o == nil {
 		return 0, nil
 	}
