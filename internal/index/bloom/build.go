@@ -16,7 +16,7 @@ import (
 
 // NewBuilder starts filters for every row group. It holds the distinct hashes of one row group, or its filter once the hashes
 // outgrow half the budget or the largest filter.
-func (Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
+func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
 	e, err := index.OneColumn(name, spec.Columns)
 	if err != nil {
 		return nil, err
@@ -32,10 +32,14 @@ func (Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, err
 	if len(groups) > maxRowGroups {
 		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
 	}
-	load := keysPerBlock(fpp)
+	load, largest := keysPerBlock(fpp), k.maxBlocks
+	if largest == 0 {
+		largest = maxBlocks
+	}
 	return &builder{
-		enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
-		maxHashes: int(min(float64(budget.Bytes()/32), load*maxBlocks)),
+		largest: largest,
+		enc:     e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
+		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
 }
 
@@ -44,6 +48,7 @@ type builder struct {
 	keys      *index.Keys
 	count     index.RowCount
 	load      float64 // keys a block at the wanted rate
+	largest   int     // blocks
 	maxHashes int     // distinct hashes to hold before the filter is sized by rows instead
 	starts    []uint32
 	groups    []built
@@ -113,7 +118,7 @@ func (b *builder) insert(hash uint64) {
 
 // filterFor makes a filter for n distinct values and moves the hashes into it.
 func (b *builder) filterFor(n uint32) sbbf.SplitBlockFilter {
-	blocks := min(math.Ceil(float64(n)/b.load), maxBlocks)
+	blocks := min(math.Ceil(float64(n)/b.load), float64(b.largest))
 	f := make(sbbf.SplitBlockFilter, int(max(blocks, 1)))
 	b.seen.each(f.Insert)
 	b.seen.clear()

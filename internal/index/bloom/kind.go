@@ -18,7 +18,9 @@ const (
 )
 
 // Kind is the Bloom filter. Parameter fpp is the false-positive rate per row group, 0.0001 to 0.2, by default 0.01.
-type Kind struct{}
+type Kind struct {
+	maxBlocks int // the largest filter; 0: the constant of format.go
+}
 
 // Check wants one primitive column outside lists and maps.
 func (Kind) Check(cols []column.Path, params index.Params) error {

@@ -14,7 +14,7 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// Open parses a root of at most 16 MiB, which it keeps, into at most 6 MiB beside it.
+// Open parses a root of at most 16 MiB, which it keeps, into at most 4 MiB beside it.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 	r := bytescan.NewReader(name+" root", root)
 	if v := r.U8(); r.Err() == nil && v != version {
@@ -48,7 +48,9 @@ type group struct {
 
 func (x *reader) readGroups(r *bytescan.Reader, bodySize int64) {
 	at, off := uint32(0), int64(0)
-	for range r.Count(maxRowGroups, 2) {
+	n := r.Count(maxRowGroups, 2)
+	x.groups = make([]group, 0, n)
+	for range n {
 		rows := r.Uvarint()
 		g := group{state: r.U8(), off: off}
 		if r.Err() == nil && (rows == 0 || rows > uint64(x.rows-at) || g.state&^hasNaN > stateSaturated || g.state > hasNaN|stateSaturated) {

@@ -89,9 +89,10 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	root := &bytescan.Writer{}
 	root.U8(version)
 	b.enc.Append(root)
+	root.Uvarint(uint64(b.count.Want))
 	root.Uvarint(uint64(body.Offset()))
 	root.Bytes(rest.Buf)
-	if len(root.Buf) > maxRoot {
+	if len(root.Buf) > maxRoot || separatorBytes(dir) > maxSeparators {
 		return nil, "the directory of its long keys would be larger than the index is worth", nil
 	}
 	return root.Buf, "", nil

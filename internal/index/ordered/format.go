@@ -11,6 +11,7 @@
 //
 //	root       u8 version = 1
 //	           encoding                  index.Encoding: u8 kind, u8 scale, uv width
+//	           uv rows                   of the segment
 //	           uv body bytes
 //	           rows without order        of nulls
 //	           rows without order        of NaNs; Float and Double only
@@ -61,7 +62,7 @@ const (
 	maxRoot     = 2 << 20
 	maxRuns     = 4096 // of one key in one block
 	// maxSeparators bounds the separators of one directory after their shared bytes are spelled out.
-	maxSeparators = 32 << 20
+	maxSeparators = 8 << 20
 	maxRowSet     = 4 << 20 // bytes of null or NaN rows; larger sets are not kept, only counted
 	// maxProbe bounds the bytes of blocks that one probe reads. About 600 blocks take as long on an object store as one more
 	// dependent round trip over parallel reads does; a range that needs more is cheaper as a scan of the column.
@@ -121,7 +122,7 @@ func (d directory) append(w *bytescan.Writer) {
 }
 
 // readDirectory reads entries of units of at most limit bytes that lie in a body of size bytes. Memory: 8 bytes a byte read and
-// at most 2 × maxSeparators.
+// at most maxSeparators beside them.
 func readDirectory(r *bytescan.Reader, size, limit int64) directory {
 	n := r.Count(r.Left(), 7)
 	off := r.Uvarint()
@@ -132,7 +133,8 @@ func readDirectory(r *bytescan.Reader, size, limit int64) directory {
 		return nil
 	}
 	out := make(directory, 0, n)
-	var last, arena []byte
+	var last, arena []byte // arena is the chunk that separators are spelled out in
+	spelled := 0
 	for i := range n {
 		head := r.Uvarint()
 		suffix := r.Blob(maxKey + 1)
@@ -146,11 +148,15 @@ func readDirectory(r *bytescan.Reader, size, limit int64) directory {
 		}
 		sep := last
 		if i == 0 || int(shared) < len(last) || len(suffix) > 0 {
+			size := int(shared) + len(suffix)
+			if spelled += size; cap(arena)-len(arena) < size {
+				arena = make([]byte, 0, min(max(64<<10, size), 16*r.Left()+size))
+			}
 			at := len(arena)
 			arena = append(append(arena, last[:shared]...), suffix...)
 			sep = arena[at:len(arena):len(arena)]
 		}
-		if i > 0 && bytes.Compare(sep, last) < 0 || len(arena) > maxSeparators {
+		if i > 0 && bytes.Compare(sep, last) < 0 || spelled > maxSeparators {
 			r.Fail("separator %d is below the one before, or all take more than %d bytes", i, maxSeparators)
 			return nil
 		}

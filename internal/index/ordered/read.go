@@ -11,7 +11,7 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// Open parses a root of at most 2 MiB, into at most 80 MiB.
+// Open parses a root of at most 2 MiB, into at most 28 MiB.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 	r := bytescan.NewReader(name+" root", root)
 	if v := r.U8(); r.Err() == nil && v != version {
@@ -21,6 +21,9 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
 	}
 	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
+		r.Fail("covers %d rows, asked to cover %d", n, rows)
+	}
 	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
 	x.nulls = x.readRowSet(r)
 	if x.enc.Kind.Floating() {
@@ -195,7 +198,8 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 type side struct {
 	intervals []interval
 	entries   []int // of the root's directory
-	bytes     int64 // of blocks; an estimate where the entries are pages
+	bytes     int64 // of blocks; where the entries are pages an estimate
+	least     int64 // of blocks that surely lie in it, in pages that do
 }
 
 func (x *reader) side(in []index.Interval) side {
@@ -204,10 +208,31 @@ func (x *reader) side(in []index.Interval) side {
 	for _, i := range s.entries {
 		s.bytes += x.top[i].unit.Len
 	}
+	s.least = s.bytes
 	if x.level == levelPages {
-		s.bytes = int64(float64(x.dataBytes) * float64(len(s.entries)) / float64(len(x.top)))
+		page, inside := float64(x.dataBytes)/float64(len(x.top)), x.pagesInside(s)
+		s.bytes = int64(page * float64(len(s.entries)+inside) / 2)
+		s.least = int64(page * float64(inside))
 	}
 	return s
+}
+
+// pagesInside counts the pages all of whose keys lie in a range of the side. Lists of points have none.
+func (x *reader) pagesInside(s side) int {
+	n := 0
+	for _, i := range s.entries {
+		end := x.last
+		if i+1 < len(x.top) {
+			end = x.top[i+1].sep
+		}
+		for j := range s.intervals[:min(len(s.intervals), 2)] {
+			if iv := &s.intervals[j]; !iv.Below(x.top[i].sep) && !iv.Above(end) {
+				n++
+				break
+			}
+		}
+	}
+	return n
 }
 
 // choose picks the cheaper side: the keys asked for, or all the others together with the null and NaN rows.
@@ -224,7 +249,7 @@ func (p *probe) choose(ask index.Ask) {
 			p.side, p.others, p.wantNull, p.wantNaN = other, true, true, true
 		}
 	}
-	p.capped = p.side.bytes > maxProbe
+	p.capped = p.least > maxProbe
 }
 
 type probe struct {

@@ -35,6 +35,7 @@ type widePair struct {
 const (
 	narrowPair = 2 * (8 + 4) // with scratch space
 	pairBytes  = 24
+	minRun     = 16 << 10 // bytes; a smaller budget is exceeded rather than spilled pair by pair
 	maxArena   = 1 << 31
 )
 
@@ -63,7 +64,7 @@ func (s *sorter) addNarrow(key uint64, row uint32) error {
 }
 
 func (s *sorter) addWide(key []byte, row uint32) error {
-	if used := int64(len(s.arena) + len(key) + pairBytes*(len(s.pairs)+1)); len(s.pairs) > 0 && (used > s.limit/2 || len(s.arena) > maxArena) {
+	if used := int64(len(s.arena) + len(key) + pairBytes*(len(s.pairs)+1)); len(s.pairs) > 0 && (used > max(s.limit/2, minRun) || len(s.arena) > maxArena) {
 		if err := s.spillRun(); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 type spill struct {
 	dir  string
 	file *os.File
+	out  *bufio.Writer
 	ends []int64
 }
 
@@ -55,9 +56,9 @@ func (s *spill) run(write func(*runWriter)) error {
 		if err != nil {
 			return fault.Wrap(fault.Exhausted, "temporary folder of the index build", err)
 		}
-		s.file = f
+		s.file, s.out = f, bufio.NewWriterSize(f, 1<<18)
 	}
-	w := &runWriter{Writer: bufio.NewWriterSize(s.file, 1<<18)}
+	w := &runWriter{Writer: s.out}
 	write(w)
 	if err := w.Flush(); err != nil {
 		return fault.Wrap(fault.Exhausted, "temporary file of the index build", err)
@@ -75,7 +76,7 @@ func (s *spill) close() error {
 		return nil
 	}
 	f := s.file
-	s.file = nil
+	s.file, s.out = nil, nil
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 

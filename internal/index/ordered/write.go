@@ -222,6 +222,14 @@ func directorySize(d directory) int {
 	return size
 }
 
+func separatorBytes(d directory) int {
+	size := 0
+	for i := range d {
+		size += len(d[i].sep)
+	}
+	return size
+}
+
 // entrySize is about what entry i takes on disk.
 func entrySize(d directory, i int) int {
 	shared := 0

@@ -63,7 +63,9 @@ func (o *opened) end() uint32 { return o.start + o.rows }
 
 func (x *reader) readGroups(r *bytescan.Reader) {
 	at := uint32(0)
-	for range r.Count(maxRowGroups, 3) {
+	n := r.Count(maxRowGroups, 3)
+	x.groups = make([]opened, 0, n)
+	for range n {
 		g := opened{zone: readZone(r, x.enc, at, x.rows)}
 		pages := r.Uvarint()
 		if pages == 0 || pages > uint64(g.rows) {
@@ -93,7 +95,7 @@ func (x *reader) readInline(r *bytescan.Reader) {
 
 // readPages reads n zones that follow each other from row start and end by row end.
 func readPages(r *bytescan.Reader, e index.Encoding, n int, start, end uint32) []zone {
-	var out []zone
+	out := make([]zone, 0, min(n, r.Left()/2+1))
 	for range n {
 		z := readZone(r, e, start, end)
 		if r.Err() != nil {
@@ -111,7 +113,9 @@ func (x *reader) readDirectory(r *bytescan.Reader, bodySize int64) {
 			continue
 		}
 		left := g.count
-		for range r.Count(g.count, 7) {
+		blocks := r.Count(g.count, 7)
+		g.blocks = make([]block, 0, blocks)
+		for range blocks {
 			n := r.Count(left, 0)
 			g.blocks = append(g.blocks, block{unit: index.ReadUnit(r, bodySize, maxBlock), pages: n})
 			left -= n
