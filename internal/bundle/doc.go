@@ -34,7 +34,7 @@ const (
 	propBuild   = "skomer.build-id"
 	propTable   = "skomer.table-uuid"
 	propCreator = "created-by"
-	creator     = "skomer"
+	creator     = "Skomer"
 )
 
 // Placed is an artifact in its bundle. Places are offsets in the file.
