@@ -248,3 +248,48 @@ func TestSchemaNames(t *testing.T) {
 	require.Nil(t, p)
 	require.Equal(t, []string{"aa", "AA"}, ambiguous)
 }
+
+func TestCloneAndFlatten(t *testing.T) {
+	r := seeded(t)
+	for _, typ := range primitives {
+		for range 20 {
+			dict := column.NewBuilder(typ)
+			values := make([]column.Value, 1+r.IntN(6))
+			for i := range values {
+				values[i] = randomValue(r, typ)
+				dict.Append(values[i])
+			}
+			v := &column.Vector{Type: typ, Len: r.IntN(130), Dict: dict.Finish()}
+			want := make([]*column.Value, v.Len)
+			v.Valid = make([]uint64, (v.Len+63)/64)
+			for i := range want {
+				x := r.IntN(len(values))
+				v.Idx = append(v.Idx, uint32(x))
+				if r.IntN(3) > 0 {
+					v.Valid[i>>6] |= 1 << (i & 63)
+					want[i] = &values[x]
+				}
+			}
+			flat, clone := v.Flatten(), v.Clone()
+			require.Nil(t, flat.Dict)
+			requireValues(t, want, flat)
+			requireValues(t, want, flat.Clone())
+			batch := (&column.Batch{Rows: v.Len, Cols: []*column.Vector{v}, Start: 7}).Clone()
+			require.EqualValues(t, 7, batch.Position(0))
+			for i := range v.Idx { // the copies stay as they are
+				v.Idx[i], v.Valid[i>>6] = 0, 0
+			}
+			clear(v.Dict.Fixed)
+			clear(v.Dict.Bytes)
+			requireValues(t, want, clone)
+			requireValues(t, want, batch.Cols[0])
+		}
+	}
+}
+
+func TestPosition(t *testing.T) {
+	b := &column.Batch{Rows: 2, Start: 5}
+	require.EqualValues(t, 6, b.Position(1))
+	b.Pos = []uint32{3, 9}
+	require.EqualValues(t, 9, b.Position(1))
+}

@@ -83,11 +83,12 @@ type compare[T number] struct {
 	view func(*column.Vector) []T
 }
 
-// among tests fixed-size numbers against many.
+// among tests fixed-size numbers against many, which lie between lo and hi.
 type among[T number] struct {
-	few  []T
-	many map[T]struct{}
-	view func(*column.Vector) []T
+	few    []T
+	many   map[T]struct{}
+	lo, hi T
+	view   func(*column.Vector) []T
 }
 
 func numbers[T number](l *Leaf, view func(*column.Vector) []T, of func(column.Value) T) kernel {
@@ -97,7 +98,7 @@ func numbers[T number](l *Leaf, view func(*column.Vector) []T, of func(column.Va
 	if l.Op != In {
 		return compare[T]{l.Op, of(l.Values[0]), view}
 	}
-	k := among[T]{view: view}
+	k := among[T]{view: view, lo: of(l.Values[0]), hi: of(l.Values[len(l.Values)-1])}
 	if len(l.Values) > few {
 		k.many = make(map[T]struct{}, len(l.Values))
 	}
@@ -158,7 +159,11 @@ func (k among[T]) word(v *column.Vector, base, n int, lanes uint64) (out uint64)
 	}
 	for rest := lanes; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if _, ok := k.many[values[i]]; ok {
+		x := values[i]
+		if x < k.lo || x > k.hi {
+			continue
+		}
+		if _, ok := k.many[x]; ok {
 			out |= 1 << i
 		}
 	}
