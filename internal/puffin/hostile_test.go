@@ -184,7 +184,7 @@ func TestHostileFooters(t *testing.T) {
 		bytes := allocated(func() { _, err = parse(c.b) })
 		require.Equal(t, c.class, fault.ClassOf(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "some/file.puffin", name)
-		require.LessOrEqual(t, bytes, uint64(1<<20+64*len(c.b)), name)
+		require.LessOrEqual(t, bytes, uint64(1<<20+128*len(c.b)), name)
 	}
 }
 

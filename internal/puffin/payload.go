@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/fault"
@@ -22,6 +23,7 @@ func parsePayload(name string, payload []byte) (*Footer, error) {
 		return nil, fault.New(fault.Corrupt, name, "footer is not UTF-8")
 	}
 	r := payloadReader{name: name, dec: json.NewDecoder(bytes.NewReader(payload))}
+	r.dec.UseNumber()
 	f := &Footer{}
 	listed := false
 	err := r.object(func(key string) (err error) {
@@ -179,14 +181,19 @@ func (r *payloadReader) fields() ([]int32, error) {
 		if err := r.entry(); err != nil {
 			return nil, err
 		}
-		var id *int32
-		if err := r.value(&id); err != nil {
-			return nil, err
+		t, err := r.dec.Token()
+		if err != nil {
+			return nil, r.corrupt("%v", err)
 		}
-		if id == nil {
-			return nil, r.corrupt("a field id is null")
+		n, ok := t.(json.Number)
+		if !ok {
+			return nil, r.corrupt("field id %v is no number", t)
 		}
-		out = append(out, *id)
+		id, err := strconv.ParseInt(n.String(), 10, 32)
+		if err != nil {
+			return nil, r.corrupt("field id: %v", err)
+		}
+		out = append(out, int32(id))
 	}
 	return out, r.closed()
 }

@@ -12,6 +12,8 @@ type Plan struct {
 	// Requests are the ranges to ask for, absolute ones ascending and apart by more than the gap. Off < 0 is a suffix
 	// of -Off bytes. An unknown size leaves a whole object as {0, ToEnd}.
 	Requests []Span
+	// Limit is how many bytes the requests may bring in all. PlanRead has checked those whose length it knows.
+	Limit int64
 
 	key   string
 	spans []Span
@@ -30,7 +32,10 @@ type Body struct {
 // PlanRead unites spans of r that lie at most gap bytes apart. size is the object's, or -1 when unknown: then suffixes
 // cannot be placed and share one request of their own, and the end is checked by Cut. A span that leaves the object is Corrupt.
 func PlanRead(r Read, size, gap int64) (Plan, error) {
-	p := Plan{key: r.Key, spans: r.Spans}
+	p := Plan{key: r.Key, spans: r.Spans, Limit: r.Max}
+	if p.Limit <= 0 {
+		p.Limit = MaxRead
+	}
 	if len(r.Spans) == 0 {
 		p.spans = []Span{{0, ToEnd}}
 		if size >= 0 {
@@ -40,7 +45,21 @@ func PlanRead(r Read, size, gap int64) (Plan, error) {
 		return Plan{}, err
 	}
 	p.unite(gap)
-	return p, nil
+	return p, p.checkLimit()
+}
+
+// checkLimit gives an Exhausted fault if the requests of known length bring more than Limit bytes.
+func (p *Plan) checkLimit() error {
+	left := p.Limit
+	for _, q := range p.Requests {
+		if q.Off < 0 || q.Len == ToEnd {
+			continue
+		}
+		if left -= q.Len; left < 0 {
+			return fault.New(fault.Exhausted, p.key, "a read of more than %d bytes", p.Limit)
+		}
+	}
+	return nil
 }
 
 // resolve checks the spans and, with a known size, turns suffixes into absolute ranges.

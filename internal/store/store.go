@@ -26,12 +26,17 @@ func Suffix(n int64) Span { return Span{Off: -n} }
 func (s Span) End() int64 { return s.Off + s.Len }
 
 // Read asks for spans of one object. A non-empty Tag must match the object (If-Match), else the result is a Stale fault.
-// No spans means the whole object.
+// No spans means the whole object. A read that would bring more than Max bytes, gaps included, is Exhausted and allocates
+// nothing; 0 means MaxRead.
 type Read struct {
 	Key   string
 	Tag   Tag
 	Spans []Span
+	Max   int64
 }
+
+// MaxRead is the largest read, in bytes, that does not set its own limit.
+const MaxRead = 4 << 30
 
 // Result answers a Read. Data runs parallel to Read.Spans (one element for a whole object); each is complete or Err is set:
 // a span past the end is a Corrupt fault, never a short slice. Data is read-only and may be shared.

@@ -106,7 +106,7 @@ func (s *Store) fetch(ctx context.Context, all []*pending) {
 		if p.err != nil || len(m) == 0 {
 			continue
 		}
-		r := store.Read{Key: p.read.Key, Tag: p.read.Tag}
+		r := store.Read{Key: p.read.Key, Tag: p.read.Tag, Max: p.read.Max}
 		if p.spans[0] != whole {
 			for _, i := range m {
 				r.Spans = append(r.Spans, p.spans[i])

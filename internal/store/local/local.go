@@ -84,14 +84,16 @@ func (s *Store) checkWrite(key string) error {
 	return nil
 }
 
-// confined reports whether key lies below dir without passing through a parent reference.
+// confined reports whether key lies below dir and names no directory twice or upwards: every part of it is a plain name.
+// The last part may be empty, as in a prefix.
 func confined(key, dir string) bool {
 	rest, ok := strings.CutPrefix(key, dir+"/")
 	if !ok {
 		return false
 	}
-	for part := range strings.SplitSeq(rest, "/") {
-		if part == ".." {
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		if part == "." || part == ".." || part == "" && i < len(parts)-1 {
 			return false
 		}
 	}

@@ -113,6 +113,8 @@ func TestWriteWhereNoneCanBe(t *testing.T) {
 		dir:                     fault.Refused,
 		dir + "-beside/o":       fault.Refused,
 		dir + "/../o":           fault.Refused,
+		dir + "//o":             fault.Refused,
+		dir + "/a/./o":          fault.Refused,
 		dir + "/a/../../o":      fault.Refused,
 		"/etc/skomer":           fault.Refused,
 	} {

@@ -101,9 +101,13 @@ func TestKilledWritersLeaveNothingHalf(t *testing.T) {
 	s := local.New(local.Under(dir))
 	_, err := s.PutNew(t.Context(), dir+"/counter", strings.NewReader(string(counter(1))))
 	require.NoError(t, err)
-	for range 15 {
+	for range 10 {
+		before := s.Stat(t.Context(), []string{dir + "/counter"})[0].Tag
 		c := child(t, dir, 1_000_000)
-		time.Sleep(5*time.Millisecond + rand.N(40*time.Millisecond))
+		for s.Stat(t.Context(), []string{dir + "/counter"})[0].Tag == before {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(rand.N(20 * time.Millisecond))
 		require.NoError(t, c.Process.Kill())
 		require.Error(t, c.Wait())
 	}

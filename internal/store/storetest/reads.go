@@ -105,12 +105,25 @@ func testEmptyObject(t *testing.T, k *kit) {
 	require.Zero(t, i.Size)
 }
 
+func testReadLimit(t *testing.T, k *kit) {
+	spans := []store.Span{{Off: 0, Len: 600}, store.Suffix(400)}
+	for limit, want := range map[int64]fault.Class{1000: fault.Unclassified, 999: fault.Exhausted, 1: fault.Exhausted, 0: fault.Unclassified} {
+		name := fmt.Sprintf("limit %d", limit)
+		tag := k.put(name, k.bytesOf(1000))
+		out := k.Fetch(k.ctx, []store.Read{{Key: k.key(name), Max: limit}, {Key: k.key(name), Tag: tag, Spans: spans, Max: limit}})
+		for _, r := range out {
+			require.Equal(t, want, fault.ClassOf(r.Err), "limit %d: %v", limit, r.Err)
+			require.Equal(t, want != fault.Unclassified, r.Data == nil)
+		}
+	}
+}
+
 func testLargeObject(t *testing.T, k *kit) {
-	b := k.bytesOf(20 << 20)
+	b := k.bytesOf(9 << 20)
 	tag := k.put("large", b)
-	r := k.read("large", tag, store.Span{Off: 1, Len: 19 << 20}, store.Suffix(5))
+	r := k.read("large", tag, store.Span{Off: 1, Len: 8<<20 + 5}, store.Suffix(5))
 	require.NoError(t, r.Err)
-	require.True(t, string(b[1:1+19<<20]) == string(r.Data[0]))
+	require.True(t, string(b[1:][:8<<20+5]) == string(r.Data[0]))
 	require.True(t, string(b[len(b)-5:]) == string(r.Data[1]))
 	require.True(t, string(b) == k.whole("large"))
 }

@@ -5,6 +5,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -29,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"RandomSpans":        testRandomSpans,
 		"PastTheEnd":         testPastTheEnd,
 		"EmptyObject":        testEmptyObject,
+		"ReadLimit":          testReadLimit,
 		"LargeObject":        testLargeObject,
 		"ManyReadsInOneWave": testManyReads,
 		"TagsTellContents":   testTags,
@@ -140,9 +142,9 @@ func (k *kit) list(prefix, after string, most int) []string {
 
 // bytesOf are n bytes that differ from place to place.
 func (k *kit) bytesOf(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(k.rnd.Uint32())
+	b := make([]byte, 0, n+8)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, k.rnd.Uint64())
 	}
-	return b
+	return b[:n]
 }
