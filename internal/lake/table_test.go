@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +14,10 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake/avro"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/lake/manifest"
+	"github.com/skomerdb/skomer/internal/realdata"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -301,5 +305,79 @@ func TestParseRule(t *testing.T) {
 	for _, bad := range []string{"", "x", "x="} {
 		_, err := ParseRule(bad)
 		require.Equal(t, fault.Invalid, fault.ClassOf(err), bad)
+	}
+}
+
+// TestEmptyManifestsAreNotRead: a manifest without live files costs no request, and may be gone.
+func TestEmptyManifestsAreNotRead(t *testing.T) {
+	ctx := context.Background()
+	w := createLocal(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	appendFiles(t, w, data(w, "x"))
+	_, err := w.Remove(ctx, w.Location()+"/data/x")
+	require.NoError(t, err)
+	appendFiles(t, w, data(w, "y"))
+	for _, s := range w.Snapshots {
+		for _, m := range s.Manifests {
+			if files, _ := m.Count(lakewrite.Deleted); files > 0 {
+				_ = os.Remove(m.Path)
+			}
+		}
+	}
+	require.Equal(t, []string{w.Location() + "/data/y"}, current(t, w).Files.Path)
+	require.Zero(t, at(t, w, Selector{ID: w.Snapshots[1].ID}).Files.Len())
+}
+
+// TestEncryptedList: what is not readable because it is encrypted is said to be so.
+func TestEncryptedList(t *testing.T) {
+	dir := t.TempDir()
+	encrypted, err := os.ReadFile(realdata.Path(t, "iceberg-rust/manifests_lists/manifest-list-v3-encrypted.avro"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(dir+"/list.avro", encrypted, 0o600))
+	require.NoError(t, os.WriteFile(dir+"/v1.metadata.json", []byte(`{"format-version": 3, "location": "`+dir+`", "current-schema-id": 0, "current-snapshot-id": 1,
+		"schemas": [{"type":"struct","schema-id":0,"fields":[]}], "partition-specs": [{"spec-id":0,"fields":[]}],
+		"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "manifest-list": "`+dir+`/list.avro", "key-id": "k"}]}`), 0o600))
+	table, err := New(Options{}).Open(context.Background(), dir+"/v1.metadata.json")
+	require.NoError(t, err)
+	_, err = table.Snapshot(context.Background(), Current())
+	require.Equal(t, fault.Unsupported, fault.ClassOf(err))
+	require.ErrorContains(t, err, "encrypted")
+}
+
+// TestPartitionValues: what Avro wrote in another form than the type is converted where that is exact, else unknown.
+func TestPartitionValues(t *testing.T) {
+	fixed := func(n int) *avro.Schema { return &avro.Schema{Kind: avro.Fixed, Size: n} }
+	of := func(k avro.Kind, logical string) *avro.Schema { return &avro.Schema{Kind: k, Logical: logical} }
+	for _, c := range []struct {
+		typ    column.Type
+		schema *avro.Schema
+		raw    manifest.Raw
+		want   column.Value
+		known  bool
+	}{
+		{column.Of(column.Long), of(avro.Int, ""), manifest.Raw{Num: 5}, column.IntValue(column.Long, 5), true},
+		{column.Of(column.Date), of(avro.Int, "date"), manifest.Raw{Num: -1}, column.IntValue(column.Date, -1), true},
+		{column.Of(column.Double), of(avro.Float, ""), manifest.Raw{Num: int64(math.Float32bits(1.5))}, column.DoubleValue(1.5), true},
+		{column.Of(column.Timestamp), of(avro.Long, "timestamp-millis"), manifest.Raw{Num: -5}, column.IntValue(column.Timestamp, -5000), true},
+		{column.Of(column.Timestamp), of(avro.Long, "timestamp-nanos"), manifest.Raw{Num: -5}, column.IntValue(column.Timestamp, -1), true},
+		{column.Of(column.TimestampNS), of(avro.Long, "timestamp-micros"), manifest.Raw{Num: 5}, column.IntValue(column.TimestampNS, 5000), true},
+		{column.Of(column.TimestampNS), of(avro.Long, ""), manifest.Raw{Num: 5}, column.IntValue(column.TimestampNS, 5), true},
+		{column.Of(column.Time), of(avro.Int, "time-millis"), manifest.Raw{Num: 5}, column.IntValue(column.Time, 5000), true},
+		{column.DecimalOf(9, 2), fixed(4), manifest.Raw{Bytes: "\xff\xff\xff\xfe"}, column.DecimalValue(-1, math.MaxUint64-1, 2), true},
+		{column.DecimalOf(38, 2), of(avro.Bytes, ""), manifest.Raw{Bytes: "\x01\x2c"}, column.DecimalValue(0, 300, 2), true},
+		{column.DecimalOf(38, 2), fixed(20), manifest.Raw{Bytes: "\x01" + strings.Repeat("\x00", 19)}, column.Value{}, false},
+		{column.DecimalOf(9, 2), &avro.Schema{Kind: avro.Bytes, Logical: "decimal", Scale: 3}, manifest.Raw{Bytes: "\x01"}, column.Value{}, false},
+		{column.Of(column.UUID), of(avro.String, ""), manifest.Raw{Bytes: "00112233-4455-6677-8899-aabbccddeeff"}, column.BytesValue(column.UUID, []byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff")), true},
+		{column.Of(column.UUID), fixed(15), manifest.Raw{Bytes: strings.Repeat("x", 15)}, column.Value{}, false},
+		{column.FixedOf(3), of(avro.Bytes, ""), manifest.Raw{Bytes: "ab"}, column.Value{}, false},
+		{column.Of(column.Int), of(avro.String, ""), manifest.Raw{Bytes: "5"}, column.Value{}, false},
+		{column.Of(column.String), of(avro.Long, ""), manifest.Raw{Num: 5}, column.Value{}, false},
+		{column.Of(column.Bool), of(avro.Int, ""), manifest.Raw{Num: 1}, column.Value{}, false},
+		{column.Of(column.Float), of(avro.Double, ""), manifest.Raw{}, column.Value{}, false},
+	} {
+		got, known := partitionValue(c.raw, c.schema, c.typ)
+		require.Equal(t, c.known, known, "%v from %v", c.typ, *c.schema)
+		if known {
+			require.Equal(t, c.want, got)
+		}
 	}
 }

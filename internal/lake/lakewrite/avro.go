@@ -354,7 +354,7 @@ func (t *Table) writeList(ctx context.Context, s *Snapshot) error {
 			"first_row_id": nil,
 		}
 		for status, name := range map[Status]string{Added: "added", Existing: "existing", Deleted: "deleted"} {
-			files, rows := m.count(status)
+			files, rows := m.Count(status)
 			o[name+"_files_count"], o[name+"_rows_count"] = files, rows
 		}
 		if m.FirstRowID != facts.Unknown {

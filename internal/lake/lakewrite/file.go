@@ -75,7 +75,8 @@ type Entry struct {
 	assigned   *int64 // first row id by inheritance
 }
 
-func (m *Manifest) count(s Status) (files, rows int64) {
+// Count is the entries of a status and their records.
+func (m *Manifest) Count(s Status) (files, rows int64) {
 	for _, e := range m.Entries {
 		if e.Status == s {
 			files++
