@@ -24,14 +24,15 @@ type chunkReader struct {
 	chunk    *chunk
 	acc      *accumulator
 	segments []segment
-	rows     int64 // of the row group
 	row      int64 // next unread row, within the row group
 	page     page
 	pageAt   int // index of the next page within the segment
 	seen     int64
 	dict     *column.Vector
 	levels   bool // keep levels (nested columns)
-	defs     []uint8
+	// compressed: V2 pages are compressed even where they deny it.
+	compressed bool
+	defs       []uint8
 }
 
 // page is the open data page.
@@ -214,7 +215,7 @@ func (r *chunkReader) unpackV2(h pageHeader, body []byte) error {
 		}
 	}
 	p.defs, _ = newHybrid(def, levelWidth(r.leaf.def))
-	if !h.uncompressed && len(data) > 0 {
+	if (!h.uncompressed || r.compressed) && len(data) > 0 {
 		if data, err = decompress(r.chunk.codec, p.body, data, int(h.size-h.repBytes-h.defBytes)); err != nil {
 			return err
 		}

@@ -93,8 +93,9 @@ func (d *decoder) startGroup(g int, wanted []rowset.Range, data [][]byte) ([][]b
 		var readers []*chunkReader
 		for j, r := range c.readers {
 			k := &chunkReader{
-				leaf: r.leaf, chunk: &group.chunks[r.leaf.leaf], acc: d.accs[i][j], rows: group.rows, levels: !c.flat,
-				segments: append([]segment(nil), segments[r.leaf.leaf]...),
+				leaf: r.leaf, chunk: &group.chunks[r.leaf.leaf], acc: d.accs[i][j], levels: !c.flat,
+				compressed: d.b.file.writer.alwaysCompressed(),
+				segments:   append([]segment(nil), segments[r.leaf.leaf]...),
 			}
 			if old != nil {
 				k.page.reuse(&old[i][j].page)

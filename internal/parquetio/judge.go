@@ -18,11 +18,7 @@ type judge struct {
 // bounds converts stored bounds into the table's type; nil: not believed. current tells min_value and max_value (and page
 // indexes) from the deprecated pair.
 func (j judge) bounds(lo, hi []byte, current bool) (low, high *column.Value) {
-	binary := j.leaf.phys == byteArray || j.leaf.phys == fixedLen
-	if binary && j.writer.badBinaryStatistics() && !current {
-		return nil, nil
-	}
-	if !j.ordered(lo, hi, current) || j.conv.target.Kind.Floating() && j.writer.lostNaNBounds() {
+	if j.writer.distrusted(j.leaf, current) || !j.ordered(lo, hi, current) || j.conv.target.Kind.Floating() && j.writer.lostNaNBounds() {
 		return nil, nil
 	}
 	low, high = j.value(lo), j.value(hi)

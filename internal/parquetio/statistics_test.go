@@ -242,11 +242,11 @@ func TestWriterVersions(t *testing.T) {
 		"parquet-mr version 1.8.0 (build abc)":        false,
 		"parquet-mr version 1.5.0-cdh5.4.999 (build)": true,
 		"parquet-mr version 1.5.0-cdh5.5.0 (build)":   false,
-		"parquet-mr":                                  true,
-		"":                                            true,
-		"parquet-mr version 1.10.1":                   false,
-		"impala version 2.0.0":                        false,
-		"parquet-mr version banana":                   true,
+		"parquet-mr":                true,
+		"":                          true,
+		"parquet-mr version 1.10.1": false,
+		"impala version 2.0.0":      false,
+		"parquet-mr version banana": true,
 	} {
 		if got := parseWriter(created).badBinaryStatistics(); got != bad {
 			t.Errorf("%q: %v, want %v", created, got, bad)

@@ -60,6 +60,30 @@ func (w writer) before(app string, major, minor, patch int) bool {
 	return false
 }
 
+// distrusted reports whether bounds of leaf are known to be wrong for files of this writer. The list, with sources, is in
+// docs/format/parquet.md.
+func (w writer) distrusted(n *node, current bool) bool {
+	binary := n.phys == byteArray || n.phys == fixedLen
+	switch {
+	case strings.HasPrefix(w.app, "arrow2"):
+		return true // polars issue 7842: bounds of some pages only
+	case w.app == "polars":
+		return n.logical == decimalType // polars issue 29347: merged in unsigned order
+	case w.app == "parquet.net":
+		return n.timed() // parquet-dotnet issue 769 and before: local time, other units
+	case w.app == "parquet-go":
+		return n.phys == byteArray // xitongsys: values with their length prefix
+	case w.before("parquet-rs", 5, 2, 0):
+		return binary // arrow-rs pull request 643
+	default:
+		return binary && w.badBinaryStatistics() && !current
+	}
+}
+
+func (n *node) timed() bool {
+	return n.phys == int96s || n.logical >= dateType && n.logical <= timestampNanos
+}
+
 // badBinaryStatistics: PARQUET-251, parquet-mr before 1.8.0 kept a reference to a reused buffer as min and max of
 // binary columns (both bounds may be the last value). CDH's 1.5.0 has the fix from cdh5.5.0 on. A file without created_by may be
 // of such a writer.
@@ -86,3 +110,6 @@ func (w writer) shortChunks() bool { return w.before("parquet-mr", 1, 2, 9) }
 // lostNaNBounds: parquet-go computes the bounds of a dictionary-encoded float page with comparisons that a NaN ends, so that
 // values beside it fall outside of them (seen with v0.32.0, which states no version in created_by).
 func (w writer) lostNaNBounds() bool { return strings.HasSuffix(w.app, "/parquet-go") }
+
+// alwaysCompressed: ARROW-10353, parquet-cpp before Arrow 3.0.0 compressed the values of V2 pages and said that it had not.
+func (w writer) alwaysCompressed() bool { return w.before("parquet-cpp", 3, 0, 0) }
