@@ -36,10 +36,10 @@ func Bind(d Dialect, c Column, op Op, literals ...Literal) (*Tree, error) {
 	if c.Path.Repeated() {
 		return nil, repeated(c)
 	}
-	switch {
-	case op == IsNaN:
+	switch op {
+	case IsNaN:
 		return Of(leaf), nil
-	case op == In:
+	case In:
 		return b.in(leaf, literals)
 	default:
 		return b.compare(leaf, literals[0])

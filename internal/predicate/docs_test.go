@@ -15,10 +15,17 @@ import (
 func docsSchema() *column.Schema {
 	of := column.Of
 	return &column.Schema{Fields: []column.Field{
-		{ID: 1, Name: "active", Type: of(column.Bool)}, {ID: 2, Name: "price", Type: of(column.Double)}, {ID: 3, Name: "score", Type: of(column.Float)},
-		{ID: 4, Name: "qty", Type: of(column.Int)}, {ID: 5, Name: "user_id", Type: of(column.Long)}, {ID: 6, Name: "amount", Type: column.DecimalOf(9, 2)},
-		{ID: 7, Name: "day", Type: of(column.Date)}, {ID: 8, Name: "ts", Type: of(column.Timestamp)}, {ID: 9, Name: "tz", Type: of(column.TimestampTZ)},
-		{ID: 10, Name: "name", Type: of(column.String)}, {ID: 11, Name: "order by", Type: of(column.Int)},
+		{ID: 1, Name: "active", Type: of(column.Bool)},
+		{ID: 2, Name: "price", Type: of(column.Double)},
+		{ID: 3, Name: "score", Type: of(column.Float)},
+		{ID: 4, Name: "qty", Type: of(column.Int)},
+		{ID: 5, Name: "user_id", Type: of(column.Long)},
+		{ID: 6, Name: "amount", Type: column.DecimalOf(9, 2)},
+		{ID: 7, Name: "day", Type: of(column.Date)},
+		{ID: 8, Name: "ts", Type: of(column.Timestamp)},
+		{ID: 9, Name: "tz", Type: of(column.TimestampTZ)},
+		{ID: 10, Name: "name", Type: of(column.String)},
+		{ID: 11, Name: "order by", Type: of(column.Int)},
 		{ID: 12, Name: "address", Type: column.Type{Kind: column.Struct, Fields: []column.Field{{ID: 13, Name: "city", Type: of(column.String)}}}},
 		{ID: 14, Name: "tags", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 15, Name: "element", Type: of(column.String)}}}},
 		{ID: 16, Name: "nums", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 17, Name: "element", Type: of(column.Long)}}}},

@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
@@ -27,7 +28,7 @@ func parseDecimal(text string) (unscaled *big.Int, exp int, ok bool) {
 	mantissa, exponent, hasExp := cutAny(text, "eE")
 	if hasExp {
 		e, err := strconv.ParseInt(exponent, 10, 64)
-		if err != nil && !isRange(err) {
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			return nil, 0, false
 		}
 		exp = int(max(-1<<30, min(1<<30, e)))
@@ -46,11 +47,6 @@ func cutAny(s, chars string) (before, after string, found bool) {
 		return s[:i], s[i+1:], true
 	}
 	return s, "", false
-}
-
-func isRange(err error) bool {
-	e, ok := err.(*strconv.NumError)
-	return ok && e.Err == strconv.ErrRange
 }
 
 func allDigits(s string) bool {
@@ -161,13 +157,13 @@ func fitFloat(t column.Type, op Op, text string) (_ Op, v column.Value, none, ok
 		return op, value(f), false, true
 	}
 	sign := math.Copysign(1, f)
-	switch {
-	case op == Less || op == LessEqual:
+	switch op {
+	case Less, LessEqual:
 		if sign > 0 {
 			return LessEqual, value(greatest), false, true
 		}
 		return LessEqual, value(f), false, true
-	case op == Greater || op == GreaterEqual:
+	case Greater, GreaterEqual:
 		if sign < 0 {
 			return GreaterEqual, value(-greatest), false, true
 		}

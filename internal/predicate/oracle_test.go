@@ -100,7 +100,7 @@ func (s *syntax) sqlTest(c cell) truth {
 	if op == "<>" {
 		op, negated = "=", true
 	}
-	got := yes
+	var got truth
 	switch {
 	case op == "null":
 		got = truthOf(c.null)
@@ -242,7 +242,7 @@ func likeOracle(pattern string, escape rune, text string) bool {
 		next := make([]bool, len(points)+1)
 		for i, ok := range reach {
 			switch {
-			case !ok && !(tok.any && i > 0 && next[i-1]):
+			case !ok && (!tok.any || i == 0 || !next[i-1]):
 			case tok.any:
 				next[i] = true
 			case i < len(points) && (tok.one || points[i] == tok.lit):

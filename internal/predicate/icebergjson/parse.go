@@ -9,6 +9,7 @@ package icebergjson
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"unicode/utf8"
 
@@ -50,7 +51,7 @@ func decode(raw []byte) (any, error) {
 	if err := d.Decode(&root); err != nil {
 		return nil, fault.New(fault.Invalid, "filter", "near byte %d the JSON breaks off", d.InputOffset()).WithCause(err)
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fault.New(fault.Invalid, "filter", "more JSON follows the expression at byte %d", d.InputOffset())
 	}
 	return root, nil
