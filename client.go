@@ -41,6 +41,14 @@ type Client struct {
 	cached map[store.Store]store.Store // overlay stores behind the byte cache
 }
 
+// overlayResolver resolves overlay locations; tests put faults between.
+func (c *Client) overlayResolver() lake.Resolver {
+	if c.config.resolveOverlay != nil {
+		return c.config.resolveOverlay
+	}
+	return c.resolve
+}
+
 // New makes a client.
 func New(c Config) (*Client, error) {
 	c = c.withDefaults()
@@ -48,8 +56,12 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	resolve := lake.LocalFiles()
+	if c.resolveData != nil {
+		resolve = c.resolveData
+	}
 	return &Client{
-		config: c, resolve: lake.LocalFiles(), catalogs: catalogs,
+		config: c, resolve: resolve, catalogs: catalogs,
 		footers: parquetio.NewFooters(c.CacheBytes / 4), readers: wave.NewKept(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
 	}, nil
@@ -111,7 +123,7 @@ func (c *Client) overlayRoot() (string, error) {
 
 // overlayStore is the store of an overlay location, behind the byte cache, and the overlay's prefix in it.
 func (c *Client) overlayStore(location string) (store.Store, string, error) {
-	s, key, err := c.resolve(location)
+	s, key, err := c.overlayResolver()(location)
 	if err != nil {
 		return nil, "", err
 	}

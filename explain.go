@@ -113,6 +113,9 @@ func (r *Rows) explanation() *Explanation {
 		}
 		e.Rejected = append(e.Rejected, RejectedIndex{Index: name, File: x.File, Reason: x.Reason, Detail: x.Detail})
 	}
+	if r.overlayLost != nil {
+		e.Rejected = append(e.Rejected, RejectedIndex{Reason: "overlay_unreadable", Detail: r.overlayLost.Error()})
+	}
 	if r.version != nil {
 		e.OverlayVersion = r.version.Number()
 		for _, d := range r.version.Indexes() {

@@ -36,8 +36,10 @@ type Rows struct {
 	usage   store.Counter
 	stats   Stats
 	version *overlay.Version
-	start   time.Time
-	data    store.Store
+	// overlayLost is why the overlay could not be read at all.
+	overlayLost error
+	start       time.Time
+	data        store.Store
 }
 
 const (
@@ -75,10 +77,8 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 	if err := r.columns(s.Schema); err != nil {
 		return err
 	}
-	if !r.query.NoIndex && !r.query.NoPrune {
-		if r.version, err = t.current(ctx); err != nil {
-			return err
-		}
+	if err := r.lookUpOverlay(ctx); err != nil {
+		return err
 	}
 	if r.data, err = t.dataStore(); err != nil {
 		return err
@@ -90,6 +90,19 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 		MinBytes: c.MinPlannedScanBytes, MinFiles: c.MinPlannedFiles,
 	})
 	return err
+}
+
+// lookUpOverlay finds the overlay's version. An overlay that cannot be read is no index, not a failed query.
+func (r *Rows) lookUpOverlay(ctx context.Context) (err error) {
+	if r.query.NoIndex || r.query.NoPrune {
+		return nil
+	}
+	r.version, err = r.table.current(ctx)
+	if err == nil || ctx.Err() != nil || fault.Is(err, fault.Exhausted) {
+		return err
+	}
+	r.overlayLost = err
+	return nil
 }
 
 // refuseDeletes refuses snapshots whose rows this version cannot tell live from deleted.
@@ -239,6 +252,9 @@ func (r *Rows) Stats() Stats {
 	s.Rejected = map[string]int64{}
 	for _, x := range rep.Rejected {
 		s.Rejected[x.Reason]++
+	}
+	if r.overlayLost != nil {
+		s.Rejected["overlay_unreadable"] = 1
 	}
 	s.SnapshotID = r.plan.Snapshot.ID
 	if r.version != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/lake"
 )
 
 // Vector, Batch and the schema types are what query results are made of: Arrow's memory layout, see package
@@ -52,6 +53,9 @@ type Config struct {
 	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
 	MinPlannedScanBytes int64
 	MinPlannedFiles     int
+
+	// resolveData and resolveOverlay replace the stores; nil: local files.
+	resolveData, resolveOverlay lake.Resolver
 }
 
 // TableOptions says how to reach one table.

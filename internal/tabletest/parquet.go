@@ -23,6 +23,9 @@ type Layout struct {
 	Codec        compress.Codec
 }
 
+// Uncompressed is the codec of layouts whose bytes tests must foresee.
+var Uncompressed compress.Codec = &parquet.Uncompressed
+
 // NewLayout picks a layout.
 func NewLayout(rng *rand.Rand) Layout {
 	codecs := []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip, &parquet.Lz4Raw}
