@@ -25,6 +25,7 @@ type app struct {
 	env      environment
 	cancel   context.CancelFunc // of --timeout
 	started  bool               // arguments were understood
+	tables   []*skomer.Table    // to be closed at the end
 	flags    struct {
 		config, catalog, overlay, output string
 		maps                             []string
@@ -44,6 +45,7 @@ func Main() int {
 func Run(ctx context.Context, args []string, out, errs io.Writer) int {
 	a := &app{out: out, err: errs, env: processEnvironment(), cancel: func() {}}
 	defer func() { a.cancel() }()
+	defer a.closeTables()
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(out)
@@ -84,7 +86,7 @@ func (a *app) root() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.start(cmd) },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.Wrap(fault.Invalid, cmd.CommandPath(), err).(*fault.Error).WithFix("%s --help", cmd.CommandPath())
+		return fault.New(fault.Invalid, subject(cmd), "%s", err).WithFix("%s --help", cmd.CommandPath())
 	})
 	p := root.PersistentFlags()
 	p.StringVar(&a.flags.config, "config", "", "configuration file (default $SKOMER_CONFIG, ./skomer.yaml, ~/.config/skomer/skomer.yaml, /etc/skomer/skomer.yaml)")
@@ -95,9 +97,9 @@ func (a *app) root() *cobra.Command {
 	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no hints on standard error")
 	p.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 	root.AddCommand(
-		a.mountCommand(), a.unmountCommand(), a.statusCommand(),
+		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
 		a.indexCommand(), a.syncCommand(),
-		a.queryCommand(), a.verifyCommand(),
+		a.queryCommand(), a.explainCommand(), a.verifyCommand(),
 		a.inspectCommand(), a.demoCommand(), a.versionCommand(),
 	)
 	return root
@@ -122,10 +124,13 @@ func takes(least, most int, what string) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		return fault.New(fault.Invalid, cmd.CommandPath(), "takes %s, got %d arguments", what, len(args)).
+		return fault.New(fault.Invalid, subject(cmd), "takes %s, got %d arguments", what, len(args)).
 			WithFix("%s --help", cmd.CommandPath())
 	}
 }
+
+// subject is a command as errors name it.
+func subject(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "skomer ") }
 
 // document refuses output formats that only rows have.
 func (a *app) document() error {
@@ -162,7 +167,23 @@ func (a *app) open(ctx context.Context, name string) (*skomer.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Open(ctx, name, options)
+	return a.opened(client.Open(ctx, name, options))
+}
+
+// closeTables waits for what their last commits left to be written.
+func (a *app) closeTables() {
+	for _, t := range a.tables {
+		t.Close()
+	}
+	a.tables = nil
+}
+
+// opened remembers to close a table.
+func (a *app) opened(t *skomer.Table, err error) (*skomer.Table, error) {
+	if err == nil {
+		a.tables = append(a.tables, t)
+	}
+	return t, err
 }
 
 // terminal reports whether w is a terminal.

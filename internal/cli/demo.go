@@ -91,6 +91,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	if err := d.show(ctx, demoFilters[0]); err != nil {
 		return err
 	}
+	a.closeTables()
 	if err := os.RemoveAll(overlays); err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (d *demoRun) open(ctx context.Context) (*skomer.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.Open(ctx, d.location, skomer.TableOptions{})
+	return d.opened(client.Open(ctx, d.location, skomer.TableOptions{}))
 }
 
 func (d *demoRun) index(ctx context.Context) error {

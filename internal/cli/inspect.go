@@ -10,10 +10,12 @@ import (
 )
 
 const longInspect = `Shows what is in a file: a Puffin file of any writer (our bundles, deletion vectors, sketches), an Iceberg manifest or a
-manifest list. The format is told by the bytes, not by the name. With -o json, lineage records are shown whole.`
+manifest list. The format is told by the bytes, not by the name. --deep also reads the bodies of our artifacts and verifies their
+checksums. With -o json, lineage records are shown whole.`
 
 func (a *app) inspectCommand() *cobra.Command {
-	return &cobra.Command{
+	var deep bool
+	cmd := &cobra.Command{
 		Use: "inspect FILE", Short: "Show what is in a Puffin file or manifest", Long: longInspect,
 		Example: `  skomer inspect overlay/5f6b8a52-7d3e-4c8e-9a01-2001f1190701/data/…/….puffin
   skomer inspect lake/flights/metadata/snap-1001.avro -o json`,
@@ -26,29 +28,26 @@ func (a *app) inspectCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report, err := inspect.Look(cmd.Context(), s, key)
+			report, err := inspect.Look(cmd.Context(), s, key, deep)
 			if err != nil {
 				return err
 			}
 			if a.flags.output == "json" {
 				return a.json(report)
 			}
-			return a.showInspected(report)
+			a.say("%s, %s", report.Format, size(report.Size))
+			var tables []table.Writer
+			for _, section := range report.Sections() {
+				tw := render.Plain()
+				tw.AppendHeader(section.Header)
+				for _, row := range section.Rows {
+					tw.AppendRow(row)
+				}
+				tables = append(tables, tw)
+			}
+			return a.blocks(tables...)
 		},
 	}
-}
-
-func (a *app) showInspected(r *inspect.Report) error {
-	header, rows := r.Rows()
-	a.say("%s, %s, %d entries", r.Format, size(r.Size), len(rows))
-	tw := render.Plain()
-	var names table.Row
-	for _, h := range header {
-		names = append(names, h)
-	}
-	tw.AppendHeader(names)
-	for _, row := range rows {
-		tw.AppendRow(row)
-	}
-	return render.Print(a.out, tw)
+	cmd.Flags().BoolVar(&deep, "deep", false, "read and verify the bodies of artifacts too")
+	return cmd
 }

@@ -38,6 +38,20 @@ func (a *app) pairs(rows ...[2]string) error {
 	return render.Print(a.out, tw)
 }
 
+// blocks writes the tables that have rows, each after an empty line.
+func (a *app) blocks(tables ...table.Writer) error {
+	for _, tw := range tables {
+		if tw.Length() == 0 {
+			continue
+		}
+		a.say("")
+		if err := render.Print(a.out, tw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // number is n with thousands marked, as people read it.
 func number[T int | int64 | uint64](n T) string {
 	digits := strconv.FormatInt(int64(n), 10)

@@ -48,7 +48,13 @@ func (f *queryFlags) add(cmd *cobra.Command) {
 	p.BoolVar(&f.query.NoIndex, "no-index", false, "use no index; prune by Iceberg's and Parquet's own statistics alone")
 	p.BoolVar(&f.query.NoPrune, "no-prune", false, "skip nothing: read every row of every file")
 	p.BoolVar(&f.query.Strict, "strict", false, "check every file's tag before an index is believed (finds files overwritten in place)")
-	cmd.MarkFlagsMutuallyExclusive("no-index", "no-prune")
+}
+
+func (f *queryFlags) check() error {
+	if f.query.NoIndex && f.query.NoPrune {
+		return fault.New(fault.Invalid, "--no-index", "goes without saying with --no-prune").WithFix("give one of them")
+	}
+	return nil
 }
 
 func (a *app) queryCommand() *cobra.Command {
@@ -57,6 +63,9 @@ func (a *app) queryCommand() *cobra.Command {
 		Use: "query TABLE", Short: "Print the rows that pass a filter", Long: longQuery, Example: exampleQuery,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			if render.Binary(a.flags.output) && terminal(a.out) {
 				return fault.New(fault.Invalid, "--output", "%s is not for a terminal", a.flags.output).WithFix("redirect standard output to a file")
 			}

@@ -1,19 +1,18 @@
 // Package inspect answers: what is in this file?
 //
-// It opens a Puffin file of any writer (our bundles among them), an Iceberg manifest or a manifest list, by its first bytes and
-// not by its name, and describes it. It needs no table.
+// It tells a Puffin file of any writer (our bundles among them), an Iceberg manifest and a manifest list apart by their bytes and
+// not by their names. It needs no table.
 package inspect
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"path"
 
+	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake/manifest"
-	"github.com/skomerdb/skomer/internal/lineage"
-	"github.com/skomerdb/skomer/internal/puffin"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -23,25 +22,11 @@ type Report struct {
 	Format string `json:"format"` // puffin, manifest, manifest list
 	Size   int64  `json:"size"`
 
-	Blobs      []Blob            `json:"blobs,omitempty"`
-	Properties map[string]string `json:"properties,omitempty"`
+	Puffin *bundle.Description `json:"puffin,omitempty"`
 
 	Content   string     `json:"content,omitempty"` // of a manifest: data or deletes
 	Files     []File     `json:"files,omitempty"`
 	Manifests []Manifest `json:"manifests,omitempty"`
-}
-
-// Blob is one blob of a Puffin file.
-type Blob struct {
-	Type       string            `json:"type"`
-	Fields     []int32           `json:"fields"`
-	SnapshotID int64             `json:"snapshot_id"`
-	Sequence   int64             `json:"sequence_number"`
-	Offset     int64             `json:"offset"`
-	Length     int64             `json:"length"`
-	Codec      string            `json:"compression,omitempty"`
-	Properties map[string]string `json:"properties,omitempty"`
-	Lineage    *lineage.Record   `json:"lineage,omitempty"` // of a lineage blob
 }
 
 // File is one live entry of a manifest. Counts that are not stated are -1.
@@ -62,18 +47,11 @@ type Manifest struct {
 	Existing int64  `json:"existing_files"`
 }
 
-// Limits on what is read for a look.
-const (
-	maxAvro    = 256 << 20
-	maxLineage = 64 << 20
-	tailBytes  = 64 << 10
-)
+// maxAvro is the largest manifest that is read for a look.
+const maxAvro = 256 << 20
 
-// lineageType is the blob type of lineage records.
-const lineageType = "skomer.lineage.v1"
-
-// Look describes the object under a key.
-func Look(ctx context.Context, s store.Store, key string) (*Report, error) {
+// Look describes the object under a key. deep also reads the bodies of artifacts and verifies their checksums.
+func Look(ctx context.Context, s store.Store, key string, deep bool) (*Report, error) {
 	info := s.Stat(ctx, []string{key})[0]
 	if info.Err != nil {
 		return nil, fault.About(key, info.Err)
@@ -88,7 +66,9 @@ func Look(ctx context.Context, s store.Store, key string) (*Report, error) {
 	r := &Report{File: key, Size: info.Size}
 	switch {
 	case string(head) == "PFA1":
-		return r, r.puffin(ctx, s)
+		r.Format = "puffin"
+		r.Puffin, err = bundle.Describe(ctx, s, key, deep)
+		return r, err
 	case string(head) == "Obj\x01":
 		return r, r.avro(ctx, s)
 	case string(head) == "PAR1":
@@ -106,42 +86,6 @@ func read(ctx context.Context, s store.Store, key string, span store.Span) ([]by
 		return nil, fault.About(key, result.Err)
 	}
 	return result.Data[0], nil
-}
-
-func (r *Report) puffin(ctx context.Context, s store.Store) error {
-	r.Format = "puffin"
-	var footer *puffin.Footer
-	for need := int64(tailBytes); footer == nil; {
-		tail, err := read(ctx, s, r.File, store.Suffix(need))
-		if err != nil {
-			return err
-		}
-		if footer, need, err = puffin.ParseFooter(r.File, tail, r.Size); err != nil {
-			return err
-		}
-	}
-	r.Properties = footer.Properties
-	for _, b := range footer.Blobs {
-		blob := Blob{
-			Type: b.Type, Fields: b.Fields, SnapshotID: b.SnapshotID, Sequence: b.SequenceNumber,
-			Offset: b.Offset, Length: b.Length, Codec: b.Codec, Properties: b.Properties,
-		}
-		if b.Type == lineageType {
-			stored, err := read(ctx, s, r.File, store.Span{Off: b.Offset, Len: b.Length})
-			if err != nil {
-				return err
-			}
-			text, err := puffin.Decode(r.File, b, stored, maxLineage)
-			if err != nil {
-				return err
-			}
-			if blob.Lineage, err = lineage.Parse(text); err != nil {
-				return fault.About(r.File, err)
-			}
-		}
-		r.Blobs = append(r.Blobs, blob)
-	}
-	return nil
 }
 
 // avro tells a manifest list from a manifest by trying: each has fields that the other lacks.
@@ -176,30 +120,46 @@ func (r *Report) avro(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// Rows is what a table of the report's parts shows: a header, and a row for each part.
-func (r *Report) Rows() (header []string, rows [][]any) {
+// Section is a part of a report as a table: a header and rows.
+type Section struct {
+	Header []any
+	Rows   [][]any
+}
+
+// Sections is the report as tables.
+func (r *Report) Sections() []Section {
 	switch r.Format {
 	case "puffin":
-		header = []string{"type", "fields", "snapshot", "offset", "length", "codec"}
-		for _, b := range r.Blobs {
-			fields, err := json.Marshal(b.Fields)
-			if err != nil { // integers always marshal
-				continue
-			}
-			rows = append(rows, []any{b.Type, string(fields), b.SnapshotID, b.Offset, b.Length, b.Codec})
-		}
+		return puffinSections(r.Puffin)
 	case "manifest list":
-		header = []string{"manifest", "deletes", "bytes", "sequence", "added", "existing"}
+		out := Section{Header: []any{"manifest", "deletes", "bytes", "sequence", "added", "existing"}}
 		for _, m := range r.Manifests {
-			rows = append(rows, []any{m.Path, m.Deletes, m.Length, m.Sequence, known(m.Added), known(m.Existing)})
+			out.Rows = append(out.Rows, []any{m.Path, m.Deletes, m.Length, m.Sequence, known(m.Added), known(m.Existing)})
 		}
+		return []Section{out}
 	default:
-		header = []string{"file", "records", "bytes"}
+		out := Section{Header: []any{"file", "rows", "bytes"}}
 		for _, f := range r.Files {
-			rows = append(rows, []any{f.Path, f.Records, f.Size})
+			out.Rows = append(out.Rows, []any{f.Path, f.Records, f.Size})
 		}
+		return []Section{out}
 	}
-	return header, rows
+}
+
+func puffinSections(d *bundle.Description) []Section {
+	blobs := Section{Header: []any{"blob", "fields", "snapshot", "offset", "length", "codec"}}
+	for _, b := range d.Blobs {
+		blobs.Rows = append(blobs.Rows, []any{b.Type, fmt.Sprint(b.Fields), b.SnapshotID, b.Offset, b.Length, b.Codec})
+	}
+	artifacts := Section{Header: []any{"artifact", "root", "body", "files", "first file", "problem"}}
+	for _, a := range d.Artifacts {
+		files, first := 0, ""
+		if a.Lineage != nil && len(a.Lineage.Files) > 0 {
+			files, first = len(a.Lineage.Files), path.Base(a.Lineage.Files[0].Path)
+		}
+		artifacts.Rows = append(artifacts.Rows, []any{a.IndexID, a.RootLength, a.BodyLength, files, first, a.Problem})
+	}
+	return []Section{blobs, artifacts}
 }
 
 func known(n int64) any {

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/spf13/cobra"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/cli/render"
+)
+
+const longExplain = `Shows how a query is answered and why: which files are ruled out and by what, what each index contributes, which artifacts were not
+believed, and what planning cost. With --analyze the query runs too. --files lists the decision for every file.`
+
+func (a *app) explainCommand() *cobra.Command {
+	var f queryFlags
+	var analyze, files bool
+	cmd := &cobra.Command{
+		Use: "explain TABLE", Short: "Show which files a query reads, and why", Long: longExplain,
+		Example: `  skomer explain lake/flights --where "flight_id = '7CBWH4K3'"
+  skomer explain lake/flights --where "origin = 'JFK' AND delay > 600" --analyze --files`,
+		Args: takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := errors.Join(a.document(), f.check()); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e, err := t.Explain(cmd.Context(), f.query, analyze)
+			if err != nil {
+				return err
+			}
+			if !files {
+				e.Files = nil
+			}
+			if a.flags.output == "json" {
+				return a.json(e)
+			}
+			return a.showExplanation(e)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the query too")
+	cmd.Flags().BoolVar(&files, "files", false, "list the decision for every data file")
+	return cmd
+}
+
+func (a *app) showExplanation(e *skomer.Explanation) error {
+	cost := fmt.Sprintf("%s requests in %s waves, %s, %.1f ms",
+		number(e.Stats.Requests), number(e.Stats.Waves), size(e.Stats.Bytes), 1000*e.Stats.Seconds)
+	rows := [][2]string{
+		{"filter", e.Predicate},
+		{"snapshot", fmt.Sprintf("%d, overlay version %d", e.SnapshotID, e.OverlayVersion)},
+		{"files", number(e.FilesTotal)},
+		{"  ruled out by the table's metadata", number(e.FilesPruned)},
+		{"  ruled out by indexes", number(e.FilesRuledOut)},
+		{"  left", fmt.Sprintf("%s, %s of %s", number(e.FilesKept), size(e.KeptBytes), size(e.ScanBytes))},
+		{"rows that may match", fmt.Sprintf("%s, %s of them surely", number(e.RowsMay), number(e.RowsMust))},
+	}
+	if e.CostRule != "" {
+		rows = append(rows, [2]string{"indexes were not asked", e.CostRule})
+	}
+	what := "planning cost"
+	if e.Analyzed {
+		what = "planning and reading cost"
+		rows = append(rows, [2]string{"answer", fmt.Sprintf("%s rows from %s files", number(e.Stats.Rows), number(e.Stats.FilesOpened))})
+	}
+	if err := a.pairs(append(rows, [2]string{what, cost})...); err != nil {
+		return err
+	}
+	indexes := render.Plain()
+	indexes.AppendHeader(table.Row{"index", "", "why"})
+	for _, x := range e.Indexes {
+		indexes.AppendRow(table.Row{x.Expr, x.Use, x.Reason})
+	}
+	files := render.Plain()
+	files.AppendHeader(table.Row{"file", "", "rows", "may", "must", "why"})
+	for _, f := range e.Files {
+		kept := "out"
+		if f.Kept {
+			kept = "read"
+		}
+		files.AppendRow(table.Row{f.Path, kept, f.Records, f.May, f.Must, f.By})
+	}
+	return a.blocks(indexes, rejections(e.Rejected), files)
+}
+
+// rejections counts artifacts that were not believed, by index and reason.
+func rejections(all []skomer.RejectedIndex) table.Writer {
+	tw := render.Plain()
+	tw.AppendHeader(table.Row{"not believed", "artifacts", "reason", "for example"})
+	counts := map[[2]string]int{}
+	first := map[[2]string]skomer.RejectedIndex{}
+	for _, r := range all {
+		key := [2]string{r.Index, r.Reason}
+		if counts[key]++; counts[key] == 1 {
+			first[key] = r
+		}
+	}
+	keys := make([][2]string, 0, len(counts))
+	for key := range counts {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(x, y [2]string) int { return strings.Compare(x[0]+x[1], y[0]+y[1]) })
+	for _, key := range keys {
+		tw.AppendRow(table.Row{key[0], counts[key], key[1], first[key].Detail})
+	}
+	return tw
+}
