@@ -90,7 +90,7 @@ func TestO34CompressedFooter(t *testing.T) {
 }
 
 func TestCompressedFooterDamage(t *testing.T) {
-	good := frame(t, []byte(onePayload), lz4.SizeOption(uint64(len(onePayload))), lz4.ChecksumOption(true))
+	good := frame(t, []byte(onePayload), lz4.SizeOption(uint64(len(onePayload))), lz4.ChecksumOption(true), lz4.BlockSizeOption(lz4.Block64Kb))
 	f, err := parse(file("content", good, 1))
 	require.NoError(t, err)
 	for i := range good {
@@ -269,7 +269,7 @@ func TestDecode(t *testing.T) {
 	_, err = decode(Zstd, buf.Bytes(), 1<<20)
 	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
 	require.ErrorContains(t, err, "content size")
-	bomb := enc.EncodeAll(make([]byte, 64<<20), nil)
+	bomb := enc.EncodeAll(make([]byte, 16<<20), nil)
 	used := allocated(func() { _, err = decode(Zstd, bomb, 1<<20) })
 	require.Equal(t, fault.Exhausted, fault.ClassOf(err))
 	require.Less(t, used, uint64(1<<20))
