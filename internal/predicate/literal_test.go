@@ -24,7 +24,7 @@ func bindText(t column.Type, kind predicate.LiteralKind, text string) (*predicat
 // TestCalendar compares days, clocks and offsets with package time, over all of its years.
 func TestCalendar(t *testing.T) {
 	r := seeded(t)
-	for range 20_000 {
+	for range 6000 {
 		at := time.Unix(r.Int64N(2*62_000_000_000)-62_000_000_000, r.Int64N(1_000_000)*1000).UTC()
 		if at.Year() < 0 || at.Year() > 9999 {
 			continue
@@ -54,7 +54,7 @@ func TestCalendar(t *testing.T) {
 func TestValuesPrintAndBindBack(t *testing.T) {
 	kinds := []column.Kind{column.Date, column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ, column.Int, column.Long}
 	r := seeded(t)
-	for range 20_000 {
+	for range 6000 {
 		kind := pick(r, kinds)
 		n := int64(r.Uint64()) >> r.IntN(64)
 		switch kind {

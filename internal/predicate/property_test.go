@@ -278,7 +278,7 @@ func TestFiltersEqualTheOracle(t *testing.T) {
 	r := seeded(t)
 	all, schema := testColumns()
 	passed, tested := 0, 0
-	for range rounds(2000) {
+	for range rounds(1000) {
 		cols := without(all, "m.value")
 		if r.IntN(2) == 0 {
 			cols = without(all, "m.key")
