@@ -16,6 +16,7 @@ type assembly struct {
 	t     *Table
 	out   *facts.Snapshot
 	types map[int]column.Type // result type by partition field id
+	total int                 // data files of the snapshot
 }
 
 func newAssembly(t *Table, out *facts.Snapshot, parts []part) *assembly {
@@ -33,7 +34,7 @@ func newAssembly(t *Table, out *facts.Snapshot, parts []part) *assembly {
 	f.SpecID, f.Sequence, f.FirstRowID = make([]int32, 0, n), make([]int64, 0, n), make([]int64, 0, n)
 	f.Snapshot, f.Encrypted, f.Manifest = make([]int64, 0, n), make([]bool, 0, n), make([]int32, 0, n)
 	f.Partition, f.Columns = map[int]*facts.PartitionColumn{}, map[int]*facts.ColumnFacts{}
-	return &assembly{t: t, out: out, types: map[int]column.Type{}}
+	return &assembly{t: t, out: out, types: map[int]column.Type{}, total: n}
 }
 
 func (a *assembly) run(parts []part) error {
@@ -42,12 +43,8 @@ func (a *assembly) run(parts []part) error {
 			return err
 		}
 	}
-	n := a.out.Files.Len()
-	for _, col := range a.out.Files.Columns {
-		growColumn(col, n)
-	}
 	for _, col := range a.out.Files.Partition {
-		growPartition(col, n)
+		growPartition(col, a.total)
 	}
 	return nil
 }
@@ -66,7 +63,7 @@ func (a *assembly) add(p *part) error {
 			a.addDelete(p, spec, f, tuple.values(f))
 			continue
 		}
-		if p.m.Deletes {
+		if p.m.Deletes || p.listed.Deletes {
 			return fault.New(fault.Corrupt, p.path, "a manifest of deletes holds the data file %s", f.Path)
 		}
 		if !isData {
@@ -174,35 +171,39 @@ func (a *assembly) spec(p *part) (*facts.Spec, error) {
 
 // columns copies the metrics of the data files of p, whose rows are the last of out.
 func (a *assembly) columns(p *part) {
-	n := a.out.Files.Len()
+	data := 0
+	for i := range p.m.Files {
+		if p.m.Files[i].Content == manifest.Data {
+			data++
+		}
+	}
+	first := a.out.Files.Len() - data
 	for id, from := range p.m.Columns {
 		to := a.out.Files.Columns[id]
 		if to == nil {
-			to = &facts.ColumnFacts{}
+			to = unknownColumn(a.total)
 			a.out.Files.Columns[id] = to
 		}
-		row := n
-		for i := range p.m.Files {
-			if p.m.Files[i].Content == manifest.Data {
-				row--
-			}
-		}
-		growColumn(to, row)
+		row := first
 		for i := range p.m.Files {
 			if p.m.Files[i].Content != manifest.Data {
 				continue
 			}
-			to.Lower, to.Upper = append(to.Lower, from.Lower[i]), append(to.Upper, from.Upper[i])
-			to.Values = append(to.Values, from.Values[i])
-			to.Nulls, to.NaNs = append(to.Nulls, from.Nulls[i]), append(to.NaNs, from.NaNs[i])
+			to.Lower[row], to.Upper[row] = from.Lower[i], from.Upper[i]
+			to.Values[row], to.Nulls[row], to.NaNs[row] = from.Values[i], from.Nulls[i], from.NaNs[i]
+			row++
 		}
 	}
 }
 
-func growColumn(col *facts.ColumnFacts, n int) {
-	for len(col.Values) < n {
-		col.Lower, col.Upper = append(col.Lower, nil), append(col.Upper, nil)
-		col.Values = append(col.Values, facts.Unknown)
-		col.Nulls, col.NaNs = append(col.Nulls, facts.Unknown), append(col.NaNs, facts.Unknown)
+// unknownColumn is the metrics of a column over n files that state nothing.
+func unknownColumn(n int) *facts.ColumnFacts {
+	counts := make([]int64, 3*n)
+	for i := range counts {
+		counts[i] = facts.Unknown
+	}
+	bounds := make([][]byte, 2*n)
+	return &facts.ColumnFacts{
+		Lower: bounds[:n:n], Upper: bounds[n:], Values: counts[:n:n], Nulls: counts[n : 2*n : 2*n], NaNs: counts[2*n:],
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/skomerdb/skomer/internal/store/local"
 )
 
-// Resolver finds the store that serves a location and the location's key in it.
+// Resolver finds the store that serves a location and the location's key in it. It must return the same store, comparable
+// by ==, for every location that can be read in one wave.
 type Resolver func(location string) (s store.Store, key string, err error)
 
 // Found is a table as a catalog knows it.

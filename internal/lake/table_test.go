@@ -381,3 +381,50 @@ func TestPartitionValues(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedContent: whether a file adds or removes rows is never guessed.
+func TestMixedContent(t *testing.T) {
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	appendFiles(t, w, data(w, "x"))
+	w.Snapshots[0].Manifests[0].Deletes = true
+	appendFiles(t, w, data(w, "y"))
+	_, err := w.open(t).Snapshot(context.Background(), Current())
+	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
+	require.ErrorContains(t, err, "a manifest of deletes holds the data file")
+}
+
+func BenchmarkSnapshot(b *testing.B) {
+	for _, c := range []struct{ files, columns int }{{1000, 10}, {20000, 20}} {
+		w := create(b, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+		var all []lakewrite.File
+		for i := range c.files {
+			f := data(w, fmt.Sprintf("part-%08d-0123456789abcdef.parquet", i))
+			f.Metrics = map[int]lakewrite.Metric{}
+			for id := 1; id <= c.columns; id++ {
+				n := lakewrite.N(int64(i))
+				f.Metrics[id] = lakewrite.Metric{Size: n, Values: n, Nulls: n, NaNs: n, Lower: []byte("lower bd"), Upper: []byte("upper bd")}
+			}
+			all = append(all, f)
+			if len(all) == 5000 || i == c.files-1 {
+				_, err := w.Append(context.Background(), all...)
+				require.NoError(b, err)
+				all = nil
+			}
+		}
+		for _, cold := range []bool{true, false} {
+			b.Run(fmt.Sprintf("files=%d/columns=%d/cold=%v", c.files, c.columns, cold), func(b *testing.B) {
+				table := w.open(b)
+				b.ReportAllocs()
+				for b.Loop() {
+					if cold {
+						table.lake.cache = newCache(DefaultCacheBytes)
+					}
+					s, err := table.Snapshot(context.Background(), Current())
+					if err != nil || s.Files.Len() != c.files {
+						b.Fatal(s.Files.Len(), err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -31,7 +31,12 @@ type File struct {
 	codec string
 	rest  []byte // the blocks
 	sync  []byte
+
+	decoded int64 // bytes of the blocks that were read, decompressed
 }
+
+// Decoded is how many bytes the blocks that were read hold.
+func (f *File) Decoded() int64 { return f.decoded }
 
 // Open reads the header of b; what names the file in faults.
 func Open(what string, b []byte) (*File, error) {
@@ -59,7 +64,6 @@ func Open(what string, b []byte) (*File, error) {
 // Bytes that the cursor hands out stay valid.
 func (f *File) Each(visit func(*Cursor) error) error {
 	r := bytescan.NewReader(f.what, f.rest)
-	decoded := int64(0)
 	for r.Left() > 0 {
 		count, size := zigzag(r.Uvarint()), zigzag(r.Uvarint())
 		if size < 0 || size > int64(r.Left()) {
@@ -71,11 +75,11 @@ func (f *File) Each(visit func(*Cursor) error) error {
 			r.Fail("no sync marker before offset %d of the blocks", r.Offset())
 			return r.Err()
 		}
-		data, err := f.decompress(raw, f.limit-decoded)
+		data, err := f.decompress(raw, f.limit-f.decoded)
 		if err != nil {
 			return err
 		}
-		decoded += int64(len(data))
+		f.decoded += int64(len(data))
 		if err := f.block(count, data, visit); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func Read(what string, b []byte) (m *Manifest, err error) {
 	if err := f.Each(d.entry); err != nil {
 		return nil, err
 	}
-	return d.finish(), nil
+	return d.finish(f.Decoded()), nil
 }
 
 type decoder struct {

@@ -16,7 +16,7 @@ const (
 // counts reads a map of field id to count: an array of {key, value} records, as Iceberg writes maps with number keys.
 func (d *decoder) counts(c *avro.Cursor, f field) {
 	d.pairs(c, f, func(i int, col *facts.ColumnFacts, value *avro.Schema) {
-		n := long(c, value, facts.Unknown)
+		n := max(long(c, value, facts.Unknown), facts.Unknown)
 		switch f.id {
 		case 109:
 			col.Values[i] = n
@@ -43,7 +43,6 @@ func (d *decoder) bounds(c *avro.Cursor, f field) {
 		} else {
 			col.Upper[i] = b
 		}
-		d.m.Bytes += int64(len(b))
 	})
 }
 
@@ -111,7 +110,9 @@ const (
 	fileBytes      = 256 // of a File with its strings' headers
 )
 
-func (d *decoder) finish() *Manifest {
+// finish squares the columns and sums the memory. Bounds are views, so that they keep the decoded blocks alive.
+func (d *decoder) finish(decoded int64) *Manifest {
+	d.m.Bytes = decoded
 	for id, col := range d.m.Columns {
 		if !d.grow(col, len(d.m.Files)) {
 			delete(d.m.Columns, id)

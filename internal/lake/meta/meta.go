@@ -41,7 +41,7 @@ type Metadata struct {
 	NextRowID     int64
 }
 
-// Snapshot is one snapshot. Manifests is set only in v1 tables that embed the list.
+// Snapshot is one snapshot. Either ManifestList or, in v1 tables that embed the list, Manifests is set.
 type Snapshot struct {
 	ID           int64
 	Parent       int64 // None: no parent
@@ -248,14 +248,14 @@ func (p parser) snapshots(w *wireMetadata, m *Metadata) error {
 		if s.ID == nil {
 			return p.bad("snapshot %d of the list has no id", i)
 		}
+		if s.ManifestList == "" && s.Manifests == nil {
+			return p.bad("snapshot %d names neither a manifest list nor manifests", *s.ID)
+		}
 		m.Snapshots = append(m.Snapshots, Snapshot{
 			ID: int64(*s.ID), Parent: int64(orNone(s.Parent)), Sequence: s.Sequence, TimestampMs: s.TimestampMs, ManifestList: s.ManifestList,
 			Manifests: s.Manifests, SchemaID: int(orNone(s.SchemaID)), Summary: texts(s.Summary), FirstRowID: orNone(s.FirstRowID),
 			Encrypted: s.KeyID != nil,
 		})
-	}
-	if m.Current != None && m.Snapshot(m.Current) == nil {
-		return p.bad("current snapshot %d is not among its snapshots", m.Current)
 	}
 	for _, e := range w.SnapshotLog {
 		m.Log = append(m.Log, LogEntry{TimestampMs: e.TimestampMs, SnapshotID: int64(e.SnapshotID)})
@@ -264,8 +264,22 @@ func (p parser) snapshots(w *wireMetadata, m *Metadata) error {
 	for name, r := range w.Refs {
 		m.Refs[name] = Ref{SnapshotID: int64(r.SnapshotID), Tag: strings.EqualFold(r.Type, "tag")}
 	}
-	if _, ok := m.Refs["main"]; !ok && m.Current != None {
+	return p.current(m)
+}
+
+// current brings the current snapshot and the main branch together: either may be left out, but they must not differ.
+func (p parser) current(m *Metadata) error {
+	main, ok := m.Refs["main"]
+	switch {
+	case !ok && m.Current != None:
 		m.Refs["main"] = Ref{SnapshotID: m.Current}
+	case ok && m.Current == None:
+		m.Current = main.SnapshotID
+	case ok && main.SnapshotID != m.Current:
+		return p.bad("its current snapshot is %d, but branch main is at %d", m.Current, main.SnapshotID)
+	}
+	if m.Current != None && m.Snapshot(m.Current) == nil {
+		return p.bad("current snapshot %d is not among its snapshots", m.Current)
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func TestRefused(t *testing.T) {
 		`{"format-version": 2}`:                  {fault.Corrupt, "no location"},
 		`{"format-version": 1, "location": "x", "view-uuid": "u"}`:                             {fault.Unsupported, "a view"},
 		minimal + `, "current-snapshot-id": 5}`:                                                {fault.Corrupt, "current snapshot 5"},
+		minimal + `, "snapshots": [{"snapshot-id": 7}]}`:                                       {fault.Corrupt, "snapshot 7 names neither"},
+		minimal + `, "current-snapshot-id": 5, "refs": {"main": {"snapshot-id": 6}}}`:          {fault.Corrupt, "branch main is at 6"},
+		minimal + `, "refs": {"main": {"snapshot-id": 6}}}`:                                    {fault.Corrupt, "current snapshot 6"},
 		minimal + `, "snapshots": [{}]}`:                                                       {fault.Corrupt, "snapshot 0 of the list has no id"},
 		minimal + `, "properties": {"schema.name-mapping.default":"{"}}`:                       {fault.Corrupt, "schema.name-mapping.default"},
 		strings.Replace(minimal, `"int"`, `"money"`, 1) + "}":                                  {fault.Unsupported, `column a has the unknown type "money"`},
@@ -85,7 +88,7 @@ func deep(n int) string {
 }
 
 func TestOddSnapshots(t *testing.T) {
-	m, err := Parse("x", []byte(minimal+`, "current-snapshot-id": 9876543210123456789, "snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 5,
+	m, err := Parse("x", []byte(minimal+`, "current-snapshot-id": 9876543210123456789, "snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 5, "manifest-list": "l",
 		"parent-snapshot-id": null, "summary": {"operation": "append", "n": 5, "none": null}}], "properties": {"a": true, "b": "c"}, "refs": {"t": {"snapshot-id": 9876543210123456789, "type": "tag"}}}`))
 	require.NoError(t, err)
 	unsigned := uint64(9876543210123456789)
