@@ -3,6 +3,7 @@ package parquetio
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -140,17 +141,41 @@ func (a *accumulator) takeBytes(v *values, k int) error {
 	if v.form == formVar {
 		return a.takeVar(v, k)
 	}
-	for range k {
+	if v.form == formPrefixed {
+		return a.takePrefixed(v, k)
+	}
+	for range k { // fixed-size values of a variable-length type
 		b, err := v.next()
 		if err != nil {
 			return err
 		}
 		a.bytes = append(a.bytes, b...)
-		if len(a.bytes) > math.MaxUint32 {
-			return errBatchBytes
-		}
 		a.off = append(a.off, uint32(len(a.bytes)))
 	}
+	if len(a.bytes) > math.MaxUint32 {
+		return errBatchBytes
+	}
+	return nil
+}
+
+func (a *accumulator) takePrefixed(v *values, k int) error {
+	if len(v.buf) > math.MaxUint32-len(a.bytes) {
+		return errBatchBytes
+	}
+	src, bytes, off := v.buf, a.bytes, slices.Grow(a.off, k)
+	for range k {
+		if len(src) < 4 {
+			return errFewValues
+		}
+		n := uint64(binary.LittleEndian.Uint32(src)) + 4
+		if n > uint64(len(src)) {
+			return errFewValues
+		}
+		bytes = append(bytes, src[4:n]...)
+		off = append(off, uint32(len(bytes)))
+		src = src[n:]
+	}
+	v.buf, a.bytes, a.off = src, bytes, off
 	return nil
 }
 
@@ -251,33 +276,41 @@ func gatherFixed(dst []byte, dict *column.Vector, idx []uint32, w int) {
 	}
 }
 
-// rows appends n rows of which k, where def reaches top, take the next values.
-func (a *accumulator) rows(v *values, n, k int, def []uint8, top uint8, dict *column.Vector) error {
+// rows appends n rows of which k take the next values, where their validity bits, appended already, are set.
+func (a *accumulator) rows(v *values, n, k int, dict *column.Vector) error {
 	if err := a.take(v, k, dict); err != nil {
 		return err
 	}
-	a.mark(def, n, k, top)
+	start := a.slots
+	a.slots += n
+	a.nulls += n - k
 	if k < n {
-		a.spread(n, k, func(i int) bool { return def[i] == top })
+		a.spread(start, n, k)
 		a.stored += n - k
 	}
 	return nil
 }
 
-// mark appends n validity bits. def is nil when all are valid.
-func (a *accumulator) mark(def []uint8, n, k int, top uint8) {
-	a.nulls += n - k
-	start := a.slots
-	a.slots += n
-	if words := (a.slots + 63) / 64; words > len(a.valid) {
-		a.valid = append(a.valid, make([]uint64, words-len(a.valid))...)
+// room appends zero validity bits for n more slots.
+func (a *accumulator) room(n int) {
+	if words := (a.slots + n + 63) / 64; words > len(a.valid) {
+		a.valid = slices.Grow(a.valid, words-len(a.valid))
+		clear(a.valid[len(a.valid):words])
+		a.valid = a.valid[:words]
 	}
-	switch {
-	case k == n:
-		setRange(a.valid, start, a.slots)
-	case k > 0:
-		setEqual(a.valid, start, def[:n], top)
+}
+
+// mark appends a slot's validity for every level; valid is one that reaches top. It returns how many are.
+func (a *accumulator) mark(def []uint8, top uint8) (valid int) {
+	a.room(len(def))
+	for i, d := range def {
+		if d == top {
+			at := a.slots + i
+			a.valid[at>>6] |= 1 << (at & 63)
+			valid++
+		}
 	}
+	return valid
 }
 
 // setRange sets the bits [from, to).
@@ -290,72 +323,76 @@ func setRange(words []uint64, from, to int) {
 	}
 }
 
-// setEqual sets bit start+i where def[i] is top.
-func setEqual(words []uint64, start int, def []uint8, top uint8) {
-	for i, d := range def {
-		if d == top {
-			words[(start+i)>>6] |= 1 << ((start + i) & 63)
-		}
-	}
-}
-
-// spread moves the last k stored values apart to the n slots where valid says so. The other slots repeat a neighbour or hold
-// index 0.
-func (a *accumulator) spread(n, k int, valid func(i int) bool) {
+// spread moves the last k stored values apart to the n slots from start on where the validity bits are set. The other slots hold
+// zeros, index 0 or empty bytes.
+func (a *accumulator) spread(start, n, k int) {
 	switch w := a.store(); {
 	case a.dict != nil:
-		spreadIndexes(&a.idx, n, k, valid)
+		a.idx = spread(a.idx, a.valid, start, n, k, 1)
 	case w == 0:
-		spreadOffsets(&a.off, n, k, valid)
+		a.off = spreadOffsets(a.off, a.valid, start, n, k)
 	default:
-		spreadFixed(&a.fixed, n, k, w, valid)
+		a.fixed = spread(a.fixed, a.valid, start, n, k, w)
 	}
 }
 
-func spreadIndexes(idx *[]uint32, n, k int, valid func(int) bool) {
-	base := len(*idx) - k
-	s := slices.Grow(*idx, n-k)[:base+n]
-	for i, from := n-1, base+k-1; i >= 0; i-- {
-		if valid(i) {
-			s[base+i] = s[from]
-			from--
+// spread moves the last k items of w elements each, from the back, run by run.
+func spread[T byte | uint32](s []T, valid []uint64, start, n, k, w int) []T {
+	base := len(s) - k*w
+	s = slices.Grow(s, (n-k)*w)[:base+n*w]
+	from := base + k*w
+	for i := n; i > 0; {
+		run, set := runBefore(valid, start, start+i)
+		to := s[base+(i-run)*w : base+i*w]
+		if set {
+			from -= run * w
+			copy(to, s[from:from+run*w])
 		} else {
-			s[base+i] = 0
+			clear(to)
 		}
+		i -= run
 	}
-	*idx = s
+	return s
 }
 
-func spreadOffsets(off *[]uint32, n, k int, valid func(int) bool) {
-	base := len(*off) - k
-	s := slices.Grow(*off, n-k)[:base+n]
-	for i, from := n-1, base+k-1; i >= 0; i-- {
-		s[base+i] = s[from]
-		if valid(i) {
-			from--
+// spreadOffsets is spread for ends of byte strings: a null's end is that of the value before it.
+func spreadOffsets(off []uint32, valid []uint64, start, n, k int) []uint32 {
+	base := len(off) - k
+	off = slices.Grow(off, n-k)[:base+n]
+	from := base + k
+	for i := n; i > 0; {
+		run, set := runBefore(valid, start, start+i)
+		to := off[base+i-run : base+i]
+		if set {
+			from -= run
+			copy(to, off[from:from+run])
+		} else {
+			end := off[from-1]
+			for j := range to {
+				to[j] = end
+			}
 		}
+		i -= run
 	}
-	*off = s
+	return off
 }
 
-func spreadFixed(fixed *[]byte, n, k, w int, valid func(int) bool) {
-	base := len(*fixed) - k*w
-	s := slices.Grow(*fixed, (n-k)*w)[:base+n*w]
-	for i, from := n-1, base+(k-1)*w; i >= 0; i-- {
-		at := base + i*w
-		switch {
-		case !valid(i):
-			clear(s[at : at+w])
-		case w == 8:
-			binary.LittleEndian.PutUint64(s[at:], binary.LittleEndian.Uint64(s[from:]))
-			from -= w
-		case w == 4:
-			binary.LittleEndian.PutUint32(s[at:], binary.LittleEndian.Uint32(s[from:]))
-			from -= w
-		default:
-			copy(s[at:at+w], s[from:from+w])
-			from -= w
+// runBefore is the length of the run of equal bits that ends before end, not reaching below start, and what they are.
+func runBefore(words []uint64, start, end int) (n int, set bool) {
+	last := end - 1
+	set = words[last>>6]>>(last&63)&1 == 1
+	for n < end-start {
+		at := end - n // one past the bits to look at
+		w, b := (at-1)>>6, (at-1)&63
+		x := words[w] << (63 - b)
+		if set {
+			x = ^x
+		}
+		run := min(bits.LeadingZeros64(x), b+1)
+		n += run
+		if run < b+1 {
+			break
 		}
 	}
-	*fixed = s
+	return min(n, end-start), set
 }

@@ -44,10 +44,11 @@ func (a *accumulator) place(at place, top uint8) *column.Vector {
 		}
 	}
 	n, k := len(slots), a.stored
-	a.slots, a.nulls, a.valid = 0, 0, a.valid[:0]
-	a.mark(slots, n, k, top)
+	a.slots, a.valid = 0, a.valid[:0]
+	a.mark(slots, top)
+	a.slots, a.nulls = n, n-k
 	if k < n && !a.conv.null {
-		a.spread(n, k, func(i int) bool { return slots[i] == top })
+		a.spread(0, n, k)
 	}
 	return a.vector(n)
 }

@@ -138,18 +138,65 @@ func (h *hybrid) levels(dst []uint8, top uint8) (tops int, err error) {
 
 func unpackLevels(dst []uint8, packed []byte, at int, width uint, top uint8, tops int) (int, error) {
 	mask := uint64(1)<<width - 1
-	for i := range dst {
+	for i := 0; i < len(dst); {
 		bit := (at + i) * int(width)
-		v := uint8(load(packed, bit>>3) >> (bit & 7) & mask)
-		if v >= top {
-			if v > top {
-				return 0, fault.New(fault.Corrupt, "", "level %d above %d", v, top)
-			}
-			tops++
+		x := load(packed, bit>>3) >> (bit & 7)
+		// A load at a byte's edge holds eight levels of up to eight bits; elsewhere one is sure.
+		n := 1
+		if bit&7 == 0 {
+			n = min(8, len(dst)-i)
 		}
-		dst[i] = v
+		for _, end := i, i+n; i < end; i++ {
+			v := uint8(x & mask)
+			x >>= width
+			if v >= top {
+				if v > top {
+					return 0, fault.New(fault.Corrupt, "", "level %d above %d", v, top)
+				}
+				tops++
+			}
+			dst[i] = v
+		}
 	}
 	return tops, nil
+}
+
+// bits sets the bits of words from start on where a level of one bit is 1, for n levels, and returns how many are. The bits must be
+// zero before.
+func (h *hybrid) bits(words []uint64, start, n int) (ones int, err error) {
+	for n > 0 {
+		k, value, packed, at, err := h.take(n)
+		if err != nil {
+			return 0, err
+		}
+		switch {
+		case packed != nil:
+			ones += orBits(words, start, packed, at, k)
+		case value == 1:
+			setRange(words, start, start+k)
+			ones += k
+		case value > 1:
+			return 0, fault.New(fault.Corrupt, "", "level %d above 1", value)
+		}
+		start, n = start+k, n-k
+	}
+	return ones, nil
+}
+
+// orBits copies n bits from position at of packed to position start of words and counts the ones.
+func orBits(words []uint64, start int, packed []byte, at, n int) (ones int) {
+	for n > 0 {
+		k := min(n, 56) // what a load at any bit surely holds
+		x := load(packed, at>>3) >> (at & 7) & (1<<k - 1)
+		ones += bits.OnesCount64(x)
+		w, b := start>>6, start&63
+		words[w] |= x << b
+		if b+k > 64 {
+			words[w+1] |= x >> (64 - b)
+		}
+		start, at, n = start+k, at+k, n-k
+	}
+	return ones
 }
 
 // load is eight bytes at i, padded with zeros at the end.

@@ -24,7 +24,7 @@ func promote(t *testing.T, e element, typ column.Type, plain []byte, n int) (*co
 	}
 	a := accumulator{conv: c}
 	a.reset()
-	if err := a.rows(&v, n, n, nil, 0, nil); err != nil {
+	if err := a.rows(&v, n, n, nil); err != nil {
 		return nil, err
 	}
 	return a.vector(n), nil

@@ -128,7 +128,17 @@ func (r *chunkReader) readFlat(n int) error {
 			r.acc.slots += n
 			return r.acc.take(&r.page.values, n, r.dict)
 		}
-		return r.acc.rows(&r.page.values, n, n, nil, 0, r.dict)
+		r.acc.room(n)
+		setRange(r.acc.valid, r.acc.slots, r.acc.slots+n)
+		return r.acc.rows(&r.page.values, n, n, r.dict)
+	}
+	if r.leaf.def == 1 && !r.levels {
+		r.acc.room(n)
+		valid, err := r.page.defs.bits(r.acc.valid, r.acc.slots, n)
+		if err != nil {
+			return err
+		}
+		return r.acc.rows(&r.page.values, n, valid, r.dict)
 	}
 	def := r.scratch(n)
 	tops, err := r.page.defs.levels(def, r.leaf.def)
@@ -140,5 +150,6 @@ func (r *chunkReader) readFlat(n int) error {
 		r.acc.slots += n
 		return r.acc.take(&r.page.values, tops, r.dict)
 	}
-	return r.acc.rows(&r.page.values, n, tops, def, r.leaf.def, r.dict)
+	r.acc.mark(def, r.leaf.def)
+	return r.acc.rows(&r.page.values, n, tops, r.dict)
 }
