@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -195,13 +196,13 @@ func (r *Rows) Batches(ctx context.Context) iter.Seq2[*Batch, error] {
 			}
 			return nil
 		})
-		if err != nil && err != errStopped {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
 	}
 }
 
-var errStopped = fault.New(fault.Unclassified, "", "the caller stopped")
+var errStopped = errors.New("the caller stopped")
 
 // Count counts the answer without reading what evidence settles. A limit caps it.
 func (r *Rows) Count(ctx context.Context) (int64, error) {

@@ -19,15 +19,20 @@ import (
 	"github.com/skomerdb/skomer/internal/lake"
 )
 
-// Vector, Batch and the schema types are what query results are made of: Arrow's memory layout, see package
-// internal/column.
+// What query results are made of, in Arrow's memory layout.
 type (
+	// Vector is a run of values of one column.
 	Vector = column.Vector
-	Batch  = column.Batch
-	Type   = column.Type
-	Field  = column.Field
-	Value  = column.Value
-	Path   = column.Path
+	// Batch is some rows of all columns of an answer.
+	Batch = column.Batch
+	// Type is an Iceberg type.
+	Type = column.Type
+	// Field is a column or a nested field.
+	Field = column.Field
+	// Value is one value.
+	Value = column.Value
+	// Path is the fields from a top-level column down to a nested one.
+	Path = column.Path
 )
 
 // Mapping replaces the prefix From of every path that a table's metadata states by To, for tables that were copied or are

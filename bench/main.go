@@ -28,6 +28,7 @@ type row struct {
 var rows = map[int]row{
 	1:  {"warm equality on a random id over 2,000 files, against DuckDB", warmEquality},
 	14: {"full scan with a filter and no index, against DuckDB", fullScan},
+	15: {"add and drop on 50,000 files; a build commit at a million artifacts", lifeCycle},
 }
 
 func main() {

@@ -77,8 +77,7 @@ func (p *peer) ask(command map[string]any) (a answer, err error) {
 	return a, json.Unmarshal(p.out.Bytes(), &a)
 }
 
-func (p *peer) stop() error {
+func (p *peer) stop() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
-	return nil
 }
