@@ -34,8 +34,8 @@ type Resolution struct {
 	Physical string
 }
 
-// Binding ties wanted table columns to a file's leaves. It is not safe for concurrent use, except that Decode may run in
-// several goroutines over different rows once no more page indexes are loaded.
+// Binding ties wanted table columns to a file's leaves. Spans, Decode and Statistics may run in several goroutines, but none
+// beside LoadPageIndex or DropPageIndex.
 type Binding struct {
 	file   *File
 	cols   []*bound
@@ -83,6 +83,7 @@ func (f *File) Bind(paths []column.Path, names []facts.MappedField) (*Binding, e
 			return nil, fault.About(f.name, fault.About("column "+f.leaves[leaf].path(), err))
 		}
 	}
+	b.shareIndexes()
 	return b, nil
 }
 

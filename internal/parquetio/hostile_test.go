@@ -168,4 +168,10 @@ func TestO51FooterLimits(t *testing.T) {
 	if _, need, err := parquetio.ParseFooter("large", tail, 1<<30, ""); err != nil || need != 20<<20+8 {
 		t.Errorf("a footer of 20 MB: need %d, %v", need, err)
 	}
+	f := newRawFile(t, 1)
+	f.note = strings.Repeat("x", 20<<20)
+	f.column(requiredLong("x"), []rawPage{longPage(1)}, nil)
+	if got, err := f.finish().open("large"); err != nil || got.Rows() != 1 {
+		t.Errorf("a footer of 20 MB is not read: %v", err)
+	}
 }

@@ -82,12 +82,7 @@ func (j judge) value(b []byte) *column.Value {
 		}
 		v := column.BoolValue(b[0] == 1)
 		return &v
-	case j.leaf.phys == fixedLen && j.conv.fixed == nil && j.conv.one == nil && len(b) <= w:
-		// A cut bound of fixed bytes is compared as bytes.
-		if t := j.conv.target.Kind; len(b) < w && (t == column.UUID || t == column.Fixed) {
-			return nil
-		}
-	case w > 0 && len(b) != w:
+	case w > 0 && len(b) != w && !(j.conv.target.Kind == column.Binary && len(b) < w): // bytes may be cut
 		return nil
 	}
 	return j.convert(b)

@@ -16,7 +16,7 @@ type rawFile struct {
 	columns []format.ColumnChunk
 	indexes []rawIndex
 	rows    int64
-	orders  int
+	note    string // key-value metadata
 }
 
 type rawIndex struct {
@@ -107,6 +107,9 @@ func (f *rawFile) finish() object {
 	meta := format.FileMetaData{
 		Version: 1, Schema: f.schema, NumRows: f.rows, CreatedBy: "raw version 1.0.0",
 		RowGroups: thrift.Slice[format.RowGroup]{{Columns: f.columns, NumRows: f.rows}},
+	}
+	if f.note != "" {
+		meta.KeyValueMetadata = thrift.Slice[format.KeyValue]{{Key: "note", Value: f.note}}
 	}
 	for range f.columns {
 		meta.ColumnOrders = append(meta.ColumnOrders, format.ColumnOrder{Value: &format.TypeDefinedOrder{}})

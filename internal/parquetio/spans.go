@@ -44,17 +44,21 @@ func (b *Binding) eachIndex(rows *rowset.Set, visit func(group, leaf int, k *chu
 	}
 }
 
-// chunkIndex is the binding's view of a chunk's page index; nil: not loaded. It is taken from the file once, so that spans
-// and decoding agree whatever other bindings load.
+// chunkIndex is the binding's view of a chunk's page index; nil: not loaded. Only Bind, LoadPageIndex and DropPageIndex change it,
+// so that spans and decoding agree whatever other bindings of the file load.
 func (b *Binding) chunkIndex(group, leaf int) *chunkIndex {
-	key := group*len(b.file.leaves) + leaf
-	x := b.index[key]
-	if x == nil {
-		if x = b.file.index.get(group, leaf); x != nil {
-			b.index[key] = x
+	return b.index[group*len(b.file.leaves)+leaf]
+}
+
+// shareIndexes takes what other bindings have loaded already.
+func (b *Binding) shareIndexes() {
+	for g := range b.file.meta.groups {
+		for _, leaf := range b.leaves {
+			if x := b.file.index.get(g, leaf); x != nil {
+				b.index[g*len(b.file.leaves)+leaf] = x
+			}
 		}
 	}
-	return x
 }
 
 // LoadPageIndex takes the bytes of PageIndexSpans(rows), in that order. A damaged or contradictory index counts as none. The
