@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
 )
 
 // Change is one step from a version to the next. Several of them can be committed together. After a lost race a change is
@@ -31,7 +32,9 @@ type draft struct {
 	taken   map[claimed]bool // by fresh
 	keys    map[Key]bool     // of fresh
 	bundles map[string]bundleInfo
-	inlined int // bytes of roots in fresh
+	inlined int              // bytes of roots in fresh
+	columns []lineage.Column // of the artifact before
+	shape   string           // and their JSON
 	receipt *Receipt
 	changed bool
 }

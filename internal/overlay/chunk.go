@@ -199,7 +199,7 @@ func (c *chunk) cover(artifact int) (from, to int) {
 
 // bundle is the bundle record of an artifact; ok is false if there is none.
 func (c *chunk) bundle(artifact int) (b bundleInfo, ok bool) {
-	no := int(binary.LittleEndian.Uint32(c.artifacts.at(artifact)[4:]))
+	no := c.bundleNo(artifact)
 	if no >= c.bundles.n {
 		return b, false
 	}
@@ -217,18 +217,21 @@ func (c *chunk) shapeText(artifact int) string {
 
 // search is the artifact with the key, or -1.
 func (c *chunk) search(k Key) int {
-	i := sort.Search(c.artifacts.n, func(i int) bool {
-		b, _ := c.bundle(i)
-		return b.name > k.Bundle || b.name == k.Bundle && c.lineageOff(i) >= k.Lineage
-	})
-	if i == c.artifacts.n || c.lineageOff(i) != k.Lineage {
+	bundle := sort.Search(c.bundles.n, func(i int) bool { return c.text(c.bundles.at(i)) >= k.Bundle })
+	if bundle == c.bundles.n || c.text(c.bundles.at(bundle)) != k.Bundle {
 		return -1
 	}
-	if b, ok := c.bundle(i); !ok || b.name != k.Bundle {
+	i := sort.Search(c.artifacts.n, func(i int) bool {
+		no := c.bundleNo(i)
+		return no > bundle || no == bundle && c.lineageOff(i) >= k.Lineage
+	})
+	if i == c.artifacts.n || c.bundleNo(i) != bundle || c.lineageOff(i) != k.Lineage {
 		return -1
 	}
 	return i
 }
+
+func (c *chunk) bundleNo(i int) int { return int(binary.LittleEndian.Uint32(c.artifacts.at(i)[4:])) }
 
 func (c *chunk) lineageOff(i int) int64 {
 	return int64(binary.LittleEndian.Uint64(c.artifacts.at(i)[40:]))

@@ -150,6 +150,7 @@ func TestAStoreThatIsDownForAMomentIsNotTakenForLoss(t *testing.T) {
 	st := &failing{Store: mem.New()}
 	o, id := withIndex(t, st)
 	commit(t, o, nil, Publish(nil, build("b1", artifact(id, 0, fileID(1)))))
+	o.Close()
 	p := other(o)
 	st.fail = func(key string) error {
 		if strings.Contains(key, "/chunks/") {

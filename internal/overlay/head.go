@@ -74,7 +74,7 @@ func (w *headWriter) take() *Version {
 	return v
 }
 
-// Close waits for the hint of the last commit to be written.
+// Close waits for the hint of the last commit to be written. It must not run beside a commit.
 func (o *Overlay) Close() { o.head.idle.Wait() }
 
 // putHead replaces the hint unless a newer one is there. Errors are dropped: it is only a hint.

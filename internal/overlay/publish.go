@@ -3,6 +3,7 @@ package overlay
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -87,9 +88,12 @@ func (d *draft) publish(build *Build, i int, gone map[Identity]bool) error {
 		d.receipt.Discarded = append(d.receipt.Discarded, Discarded{build.ID, i, a.IndexID, reason})
 		return nil
 	}
-	shape, err := shapeOf(a.Columns)
-	if err != nil {
-		return fault.Wrap(fault.Invalid, build.Bundle, err)
+	if d.shape == "" || !slices.Equal(d.columns, a.Columns) {
+		var err error
+		if d.shape, err = shapeOf(a.Columns); err != nil {
+			return fault.Wrap(fault.Invalid, build.Bundle, err)
+		}
+		d.columns = a.Columns
 	}
 	info := bundleInfo{build.Bundle, build.ID, build.SnapshotID, build.Sequence}
 	if other, ok := d.bundles[build.Bundle]; ok && other != info {
@@ -107,7 +111,7 @@ func (d *draft) publish(build *Build, i int, gone map[Identity]bool) error {
 		d.taken[claimed{a.IndexID, f}] = true
 	}
 	d.fresh = append(d.fresh, entry{
-		index: a.IndexID, bundle: info, shape: shape,
+		index: a.IndexID, bundle: info, shape: d.shape,
 		format: uint32(a.FormatVersion), files: a.Files, body: a.Body, root: a.Root, lineage: a.Lineage,
 		inline: d.inline(a), sha: a.BodySHA256,
 	})
