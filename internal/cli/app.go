@@ -21,6 +21,7 @@ import (
 
 // app is one run of the command.
 type app struct {
+	self     string // how the user calls the program
 	out, err io.Writer
 	env      environment
 	cancel   context.CancelFunc // of --timeout
@@ -38,12 +39,16 @@ type app struct {
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	return run(ctx, os.Args[0], os.Args[1:], os.Stdout, os.Stderr)
 }
 
 // Run runs one command and returns its exit code.
 func Run(ctx context.Context, args []string, out, errs io.Writer) int {
-	a := &app{out: out, err: errs, env: processEnvironment(), cancel: func() {}}
+	return run(ctx, "skomer", args, out, errs)
+}
+
+func run(ctx context.Context, self string, args []string, out, errs io.Writer) int {
+	a := &app{self: self, out: out, err: errs, env: processEnvironment(), cancel: func() {}}
 	defer func() { a.cancel() }()
 	defer a.closeTables()
 	root := a.root()

@@ -66,7 +66,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		return fault.Wrap(fault.Invalid, "--dir", err)
 	}
 	location, overlays := filepath.Join(dir, "flights"), filepath.Join(dir, "overlay")
-	if err := clear(dir, location, overlays); err != nil {
+	if err := removeEarlier(dir, location, overlays); err != nil {
 		return err
 	}
 	if err := demo.Write(ctx, local.New(), location); err != nil {
@@ -104,13 +104,13 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		"describe %s", "query %s --where \"origin = 'JFK' AND delay > 600\" --stats", "mount %s", "index add %s 'ordered(delay)'", "sync %s",
 		"explain %s --where \"origin = 'JFK' AND delay > 600\"", "verify %s", "status %s",
 	} {
-		a.say("   skomer "+line, location)
+		a.say("   "+a.self+" "+line, location)
 	}
 	return nil
 }
 
-// clear removes an earlier demo and refuses a folder that holds anything else.
-func clear(dir, location, overlays string) error {
+// removeEarlier removes an earlier demo and refuses a folder that holds anything else.
+func removeEarlier(dir, location, overlays string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fault.Wrap(fault.Denied, dir, err)
