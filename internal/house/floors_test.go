@@ -85,7 +85,7 @@ var libraries = map[string][]string{
 	"github.com/spf13/cobra":             {"internal/cli"},
 	"github.com/jedib0t/go-pretty":       {"internal/cli"},
 	"github.com/schollz/progressbar":     {"internal/cli"},
-	"gopkg.in/yaml.v3":                   {"internal/cli"},
+	"gopkg.in/yaml.v3":                   {"internal/cli", "internal/lake"},
 	"modernc.org/sqlite":                 {"internal/lake"},
 	"github.com/RoaringBitmap/roaring":   {"internal/rowset", "internal/index", "internal/filemap", "internal/overlay", "internal/mask"},
 	"github.com/stretchr/testify":        {"internal/store"}, // store/storetest is a test suite
