@@ -53,11 +53,11 @@ func TestPagesShowWhatHappens(t *testing.T) {
 			require.NoError(t, os.WriteFile(page, []byte(rewritten), 0o644))
 			continue
 		}
-		require.Equal(t, comparable(string(text)), comparable(rewritten), "%s shows what does not happen: SKOMER_GOLDEN=write go test ./internal/cli", name)
+		require.Equal(t, normal(string(text)), normal(rewritten), "%s shows what does not happen: SKOMER_GOLDEN=write go test ./internal/cli", name)
 	}
 }
 
-func comparable(text string) string {
+func normal(text string) string {
 	return spaces.ReplaceAllString(varying.ReplaceAllString(text, "…"), " ")
 }
 
