@@ -181,17 +181,23 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
 	}
 	o.mu.Unlock()
-	if len(reads) > 0 {
-		for k, r := range o.store.Fetch(ctx, reads) {
-			i := missing[k]
-			c, err := o.openRef(&b.chunks[i], r)
-			if ctx.Err() != nil {
-				return nil, fault.About(o.prefix, context.Cause(ctx))
-			}
-			if err != nil {
-				v.warnings = append(v.warnings, Warning{reads[k].Key, err})
-			}
-			v.views[i].chunk = c
+	if len(reads) == 0 {
+		v.bind()
+		return v, nil
+	}
+	results := o.store.Fetch(ctx, reads)
+	if ctx.Err() != nil {
+		return nil, fault.About(o.prefix, context.Cause(ctx))
+	}
+	reasons := make([]error, len(reads))
+	var checks sync.WaitGroup
+	for k, r := range results {
+		checks.Go(func() { v.views[missing[k]].chunk, reasons[k] = o.openRef(&b.chunks[missing[k]], r) })
+	}
+	checks.Wait()
+	for k, err := range reasons {
+		if err != nil {
+			v.warnings = append(v.warnings, Warning{reads[k].Key, err})
 		}
 	}
 	v.bind()
