@@ -14,11 +14,14 @@ import (
 	"github.com/skomerdb/skomer/internal/lake"
 )
 
-// TestWrittenTablesAsPyIcebergPlansThem runs where SKOMER_PYICEBERG names a Python that has PyIceberg.
-func TestWrittenTablesAsPyIcebergPlansThem(t *testing.T) {
-	python := os.Getenv("SKOMER_PYICEBERG")
+// TestInteropPyIcebergPlansWrittenTables runs where SKOMER_PYTHON names a Python that has PyIceberg.
+func TestInteropPyIcebergPlansWrittenTables(t *testing.T) {
+	python := os.Getenv("SKOMER_PYTHON")
 	if python == "" {
-		t.Skip("SKOMER_PYICEBERG names no Python with PyIceberg")
+		if os.Getenv("CI") == "true" && os.Getenv("SKOMER_INTEROP") != "" {
+			t.Fatal("SKOMER_PYTHON names no Python")
+		}
+		t.Skip("SKOMER_PYTHON names no Python with pyiceberg: run make interop")
 	}
 	r := random(t)
 	ctx := context.Background()
