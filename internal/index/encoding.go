@@ -28,7 +28,7 @@ func EncodingOf(t column.Type) (Encoding, error) {
 	e := Encoding{Kind: t.Kind}
 	switch {
 	case !keyed(t.Kind):
-		return e, fault.New(fault.Unsupported, t.String(), "values of this type have no order and no keys").
+		return e, fault.New(fault.Unsupported, t.Kind.String(), "values of this type have no order and no keys").
 			WithFix("index a column or nested field of a primitive type")
 	case t.Kind == column.Decimal:
 		e.Scale = uint8(t.Scale)
