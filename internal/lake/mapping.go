@@ -13,8 +13,7 @@ type Rule struct{ From, To string }
 // location that no rule covers stays as it is. Nothing is decoded or cleaned.
 type Mapping []Rule
 
-// ParseRule reads FROM=TO, cut at the last equals sign behind which no scheme begins, so that both may hold equals signs
-// only on the left side (partition folders do).
+// ParseRule reads FROM=TO, cut at the last equals sign: FROM may hold some, as partition folders do, TO may not.
 func ParseRule(text string) (Rule, error) {
 	i := strings.LastIndexByte(text, '=')
 	if i < 0 || i == len(text)-1 {

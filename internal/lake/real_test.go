@@ -367,3 +367,54 @@ func knownBad(path string) bool {
 	return strings.HasSuffix(path, "big_query_error/metadata/v0.metadata.json") ||
 		strings.HasSuffix(path, "t1/metadata/v1.metadata.json") || strings.HasSuffix(path, "t1/metadata/v2.metadata.json")
 }
+
+// TestRealSnapshots: older snapshots hold what their tables' documentation says.
+func TestRealSnapshots(t *testing.T) {
+	const ice = "impala/iceberg/hadoop_catalog/ice/"
+	for _, c := range []struct {
+		dir           string
+		id            int64 // 0: by place in the list
+		place         int
+		rows, deletes int64
+	}{
+		{"duckdb-iceberg/iceberg/lineitem_iceberg", 0, 0, 60175, 0},
+		{"duckdb-iceberg/iceberg/lineitem_iceberg", 0, 1, 51793, 0},
+		{ice + "iceberg_multiple_storage_locations", 0, 0, 3, 0},
+		{ice + "iceberg_multiple_storage_locations", 0, 1, 6, 0},
+		{ice + "iceberg_multiple_storage_locations", 0, 2, 9, 0},
+		{ice + "iceberg_v2_delete_positional", 6816997371555012807, 0, 3, 0},
+		{ice + "iceberg_v2_positional_delete_all_rows", 8593920101374128463, 0, 3, 0},
+		{ice + "iceberg_v2_positional_not_all_data_files_have_delete_files", 7490459762454857930, 0, 10, 0},
+		{ice + "iceberg_v2_positional_not_all_data_files_have_delete_files", 752781918366351945, 0, 10, 1},
+		{ice + "iceberg_v2_positional_update_all_rows", 3877007445826010687, 0, 6, 1},
+		{ice + "iceberg_v2_partitioned_position_deletes", 2057976186205897384, 0, 20, 0},
+		{"duckdb-iceberg/name_mapping/warehouse_1/mydb/t1", 2651609110244230974, 0, 10000, 0},
+		{"impala/iceberg/iceberg_v3/iceberg_v3_default_value", 7752776210164022855, 0, 1, 0},
+		{"impala/iceberg/iceberg_v3/iceberg_v3_deletion_vectors", 0, 0, 5, 0},
+	} {
+		dir := realdata.Path(t, c.dir)
+		_, table := openReal(t, dir, dir)
+		if c.id == 0 {
+			c.id = table.Snapshots()[c.place].ID
+		}
+		s := snapshotOf(t, table, Selector{ID: c.id})
+		rows := int64(0)
+		for _, r := range s.Files.Records {
+			rows += r
+		}
+		require.Equal(t, c.rows, rows, "%s %d", c.dir, c.id)
+		require.Equal(t, c.deletes, int64(s.Deletes.Len()), "%s %d", c.dir, c.id)
+	}
+}
+
+// TestRealFormats: ORC and Avro files keep their format, for the scan to read or refuse by name.
+func TestRealFormats(t *testing.T) {
+	dir := realdata.Path(t, "impala/iceberg/iceberg_mixed_file_format_test")
+	_, table := openReal(t, dir, dir)
+	seen := map[facts.Format]int{}
+	for _, f := range snapshotOf(t, table, Current()).Files.Format {
+		seen[f]++
+	}
+	require.Positive(t, seen[facts.ORC])
+	require.Positive(t, seen[facts.Parquet])
+}
