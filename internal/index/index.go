@@ -61,7 +61,7 @@ type Budget struct {
 // Sink takes an artifact's body in order.
 type Sink interface {
 	Write(p []byte) (int, error)
-	Offset() int64 // bytes written so far
+	Offset() int64 // bytes of this body written so far, 0 at first
 }
 
 // Builder makes one artifact.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	sbbf "github.com/parquet-go/parquet-go/bloom"
@@ -15,7 +16,7 @@ import (
 )
 
 // NewBuilder starts filters for every row group. It holds the distinct hashes of one row group, or its filter once the hashes
-// outgrow half the budget or the largest filter.
+// outgrow half the budget or the largest filter, and a quarter of the budget of finished filters; the rest of them is spilled.
 func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
 	e, err := index.OneColumn(name, spec.Columns)
 	if err != nil {
@@ -38,6 +39,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	}
 	return &builder{
 		largest: largest,
+		filters: overflow{dir: budget.TempDir, limit: budget.Bytes() / 4},
 		enc:     e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
 		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
@@ -52,6 +54,7 @@ type builder struct {
 	maxHashes int     // distinct hashes to hold before the filter is sized by rows instead
 	starts    []uint32
 	groups    []built
+	filters   overflow // of the finished row groups: only Finish may write a body
 
 	seen   hashSet
 	filter sbbf.SplitBlockFilter // set once seen outgrew maxHashes
@@ -59,13 +62,14 @@ type builder struct {
 	key    []byte
 }
 
-// built is a finished row group: its filter is kept until Finish, since only then a body may be written.
+// built is a finished row group.
 type built struct {
 	rows     uint32
 	state    uint8
 	distinct int
 	fill     uint16
-	filter   sbbf.SplitBlockFilter
+	blocks   int
+	crcs     []uint32 // one per unit
 }
 
 func (b *builder) Add(cols []*column.Vector) error {
@@ -82,8 +86,11 @@ func (b *builder) Add(cols []*column.Vector) error {
 		n := int(min(uint32(v.Len-i), end-at))
 		b.take(i, i+n)
 		i, at = i+n, at+uint32(n)
-		if at == end {
-			b.closeGroup()
+		if at < end {
+			continue
+		}
+		if err := b.closeGroup(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -125,26 +132,31 @@ func (b *builder) filterFor(n uint32) sbbf.SplitBlockFilter {
 	return f
 }
 
-func (b *builder) closeGroup() {
+func (b *builder) closeGroup() error {
 	g := built{rows: b.starts[len(b.groups)+1] - b.starts[len(b.groups)], state: stateFilter, distinct: b.seen.len()}
+	f := b.filter
 	switch {
-	case b.filter != nil:
-		g.filter = b.filter
+	case f != nil:
 	case g.distinct > 0:
-		g.filter = b.filterFor(uint32(g.distinct))
+		f = b.filterFor(uint32(g.distinct))
 	default:
 		g.state = stateEmpty
 	}
-	if g.filter != nil {
-		if g.fill = packFill(share(g.filter)); tooFull(g.fill) {
-			g.state, g.filter = stateSaturated, nil
+	if f != nil {
+		if g.fill = packFill(share(f)); tooFull(g.fill) {
+			g.state, f = stateSaturated, nil
 		}
 	}
 	if b.nan {
 		g.state |= hasNaN
 	}
-	b.groups = append(b.groups, g)
 	b.filter, b.nan = nil, false
+	g.blocks = len(f)
+	for u := range slices.Chunk(f.Bytes(), unitSize) {
+		g.crcs = append(g.crcs, bytescan.CRC32C(u))
+	}
+	b.groups = append(b.groups, g)
+	return b.filters.write(f.Bytes())
 }
 
 func share(f sbbf.SplitBlockFilter) float64 {
@@ -164,18 +176,17 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if b.useless() {
 		return nil, fmt.Sprintf("every filter would have more than %.0f %% of its bits set: too many distinct values in a row group", maxFill*100), nil
 	}
-	groups := &bytescan.Writer{}
-	for i := range b.groups {
-		if err := b.groups[i].write(groups, body); err != nil {
-			return nil, "", err
-		}
+	if err := b.filters.copyTo(body); err != nil {
+		return nil, "", err
 	}
 	w := &bytescan.Writer{}
 	w.U8(version)
 	b.enc.Append(w)
 	w.Uvarint(uint64(body.Offset()))
 	w.Uvarint(uint64(len(b.groups)))
-	w.Bytes(groups.Buf)
+	for i := range b.groups {
+		b.groups[i].append(w)
+	}
 	return w.Buf, "", nil
 }
 
@@ -189,30 +200,24 @@ func (b *builder) useless() bool {
 	return len(b.groups) > 0
 }
 
-func (g *built) write(w *bytescan.Writer, body index.Sink) error {
+func (g *built) append(w *bytescan.Writer) {
 	w.Uvarint(uint64(g.rows))
 	w.U8(g.state)
 	if g.state&^hasNaN == stateEmpty {
-		return nil
+		return
 	}
 	w.Uvarint(uint64(g.distinct))
 	w.U16(g.fill)
-	if g.filter == nil {
-		return nil
+	if g.blocks == 0 {
+		return
 	}
-	w.Uvarint(uint64(len(g.filter)))
-	for b := g.filter.Bytes(); len(b) > 0; {
-		n := min(len(b), unitSize)
-		w.U32(bytescan.CRC32C(b[:n]))
-		if _, err := body.Write(b[:n]); err != nil {
-			return err
-		}
-		b = b[n:]
+	w.Uvarint(uint64(g.blocks))
+	for _, crc := range g.crcs {
+		w.U32(crc)
 	}
-	return nil
 }
 
 func (b *builder) Close() error {
 	b.groups, b.filter, b.seen, b.keys = nil, nil, hashSet{}, nil
-	return nil
+	return b.filters.close()
 }

@@ -30,7 +30,7 @@ const (
 	version   = 1
 	blockSize = 32
 	unitSize  = 4096
-	// maxFilter bounds a row group's filter: 3.4 million keys at a false-positive rate of 1 %.
+	// maxFilter bounds a row group's filter: 3.2 million keys at a false-positive rate of 1 %.
 	maxFilter = 4 << 20
 	maxBlocks = maxFilter / blockSize
 	// maxFill is the share of set bits above which a filter is neither written nor believed: eight bits are tested, so 0.85⁸ = 27 %

@@ -109,6 +109,16 @@ func TestOpenMemory(t *testing.T) {
 	}
 }
 
+func TestPageMemory(t *testing.T) {
+	page := hostileDirectory(maxPage/9-1000, 900)
+	it.Allocates(t, 40, func() {
+		r := bytescan.NewReader("page", page)
+		if d := readDirectory(r, 1<<40, maxBlock); r.Done() != nil || len(d) != maxPage/9-1000 {
+			t.Errorf("%d entries, %v", len(d), r.Err())
+		}
+	})
+}
+
 // blockProbe is a probe for every key over rows rows.
 func blockProbe(e index.Encoding, rows uint32) *probe {
 	return &probe{

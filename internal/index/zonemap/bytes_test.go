@@ -100,6 +100,19 @@ func TestOpenMemory(t *testing.T) {
 	}
 }
 
+func TestBlockMemory(t *testing.T) {
+	block := make([]byte, maxBlock)
+	for i := range block {
+		block[i] = 1 // a zone of one null row takes two bytes
+	}
+	it.Allocates(t, 3, func() {
+		r := bytescan.NewReader("block", block)
+		if z := readPages(r, index.Encoding{Kind: column.Long}, maxBlock/2, 0, 1<<20); r.Done() != nil || len(z) != maxBlock/2 {
+			t.Errorf("%d zones, %v", len(z), r.Err())
+		}
+	})
+}
+
 func FuzzOpen(f *testing.F) {
 	for _, k := range []Kind{{}, {sizes{inline: 1, block: 10}}} {
 		a, rows := sample(f, k)

@@ -1,0 +1,55 @@
+package bloom
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// overflow keeps bytes in order: the newest in memory up to a limit, all older ones in a temporary file.
+type overflow struct {
+	dir   string
+	limit int64
+	mem   []byte
+	file  *os.File
+}
+
+func (o *overflow) write(b []byte) error {
+	if o.mem = append(o.mem, b...); int64(len(o.mem)) <= o.limit {
+		return nil
+	}
+	if o.file == nil {
+		f, err := os.CreateTemp(o.dir, "bloom-*.filters")
+		if err != nil {
+			return fault.Wrap(fault.Exhausted, "temporary folder of the index build", err)
+		}
+		o.file = f
+	}
+	_, err := o.file.Write(o.mem)
+	o.mem = o.mem[:0]
+	return fault.Wrap(fault.Exhausted, "temporary file of the index build", err)
+}
+
+func (o *overflow) copyTo(w io.Writer) error {
+	if o.file != nil {
+		if _, err := o.file.Seek(0, io.SeekStart); err != nil {
+			return fault.Wrap(fault.Exhausted, "temporary file of the index build", err)
+		}
+		if _, err := io.Copy(w, o.file); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(o.mem)
+	return err
+}
+
+func (o *overflow) close() error {
+	if o.file == nil {
+		return nil
+	}
+	f := o.file
+	o.file, o.mem = nil, nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
