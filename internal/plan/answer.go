@@ -61,6 +61,23 @@ func (r *rows) onRest() Answer {
 	}
 }
 
+// counted narrows the classes by counts of nulls and NaNs among all n rows; a negative count, and n below 1, are unknown.
+func (r *rows) counted(n, nulls, nans int64) {
+	if nulls == 0 {
+		r.null = false
+	}
+	if nans == 0 {
+		r.nan = false
+	}
+	switch {
+	case n <= 0 || nulls < 0:
+	case nulls == n:
+		r.nan, r.rest = false, false
+	case nans > 0 && nulls+nans == n:
+		r.rest = false
+	}
+}
+
 // proves narrows the rest by one proof; Maybe proves nothing.
 func (r *rows) proves(a Answer) {
 	r.passes = r.passes || a == Whole

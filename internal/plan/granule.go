@@ -29,20 +29,7 @@ func NewJudge(l *predicate.Leaf) *Judge {
 // Over is what the granule proves of its rows.
 func (j *Judge) Over(g *Granule) Answer {
 	r := j.test.start
-	if g.Nulls == 0 {
-		r.null = false
-	}
-	if g.NaNs == 0 {
-		r.nan = false
-	}
-	if g.Rows > 0 && g.Nulls >= 0 {
-		switch {
-		case g.Nulls == g.Rows:
-			r.nan, r.rest = false, false
-		case g.NaNs > 0 && g.Nulls+g.NaNs == g.Rows:
-			r.rest = false
-		}
-	}
+	r.counted(g.Rows, g.Nulls, g.NaNs)
 	if j.test.q.op > predicate.IsNaN && (g.Min != nil || g.Max != nil) {
 		in := interval{hasLo: g.Min != nil, hasHi: g.Max != nil}
 		if in.hasLo {

@@ -60,23 +60,11 @@ func (m *metrics) count(i int, r *rows) {
 		return
 	}
 	records, values, nulls, nans := at(m.records, i), at(m.values, i), at(m.nulls, i), at(m.nans, i)
-	whole := records > 0 && values == records
-	if !whole && (values != facts.Unknown || m.optional) {
-		return
-	}
-	if nulls == 0 {
-		r.null = false
-	}
-	if nans == 0 {
-		r.nan = false
-	}
-	if whole && nulls >= 0 {
-		switch {
-		case nulls == records:
-			r.nan, r.rest = false, false
-		case nans > 0 && nulls+nans == records:
-			r.rest = false
-		}
+	switch {
+	case records > 0 && values == records:
+		r.counted(records, nulls, nans)
+	case values == facts.Unknown && !m.optional:
+		r.counted(facts.Unknown, nulls, nans)
 	}
 }
 

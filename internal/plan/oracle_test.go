@@ -55,13 +55,19 @@ func oracle(l *predicate.Leaf, c cell) outcome {
 
 // oracleAny is SQL's v = ANY(list), signed.
 func oracleAny(l *predicate.Leaf, elems []cell) outcome {
-	hasNull := false
+	hasNull, hasNaN := false, false
 	for _, e := range elems {
-		if e.null {
+		switch {
+		case e.null:
 			hasNull = true
-		} else if !isNaN(e.v) && order(e.v, l.Values[0], false) == 0 {
+		case isNaN(e.v):
+			hasNaN = true
+		case order(e.v, l.Values[0], false) == 0:
 			return sure(!l.Negated)
 		}
+	}
+	if hasNaN && l.Dialect == predicate.Iceberg {
+		return outcome{true, true}
 	}
 	if hasNull {
 		return sure(false)

@@ -259,6 +259,16 @@ func TestNullPartitionMeansNullRows(t *testing.T) {
 	}
 }
 
+func TestUnknownPartitionValuesSayNothing(t *testing.T) {
+	p := path(column.Of(column.Int))
+	s := snapshot(p, []string{"identity"}, file(1), file(1))
+	s.Files.SpecID[0], s.Files.SpecID[1] = 1, 1
+	pc := s.Files.Partition[partitionID+1]
+	pc.Null[0], pc.Value[1] = true, integer(7)
+	requireAnswers(t, s, ask1(p, predicate.Equal, integer(7)), Maybe, Maybe)
+	requireAnswers(t, s, ask1(p, predicate.IsNull), Maybe, Maybe)
+}
+
 func TestContradictionsProveNothing(t *testing.T) {
 	p := path(column.Of(column.Int))
 	five, nine := serial(integer(5)), serial(integer(9))

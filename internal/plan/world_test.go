@@ -183,7 +183,11 @@ func (w *world) lists(gen func() column.Value) []cell {
 	for range w.r.IntN(12) {
 		c := cell{list: true, null: w.r.IntN(6) == 0}
 		for range w.r.IntN(4) {
-			c.elems = append(c.elems, cell{v: gen(), null: w.r.IntN(8) == 0})
+			e := cell{v: gen(), null: w.r.IntN(8) == 0}
+			if w.t.Kind.Floating() && w.r.IntN(8) == 0 {
+				e.v = w.nan()
+			}
+			c.elems = append(c.elems, e)
 		}
 		out = append(out, c)
 	}
@@ -496,7 +500,7 @@ func (w *world) text(l *predicate.Leaf) {
 		l.Values = []column.Value{column.StringValue(string(s))}
 		return
 	}
-	if len(s) > 0 {
+	if len(s) > 0 && w.r.IntN(2) == 0 {
 		s[w.r.IntN(len(s))] = []rune{'_', '%', 'a', s[0]}[w.r.IntN(4)]
 	}
 	text := string(s) + []string{"", "%", "%", "_", "%z%"}[w.r.IntN(5)]
