@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,20 +26,27 @@ const (
 // version. If others committed first, the changes are applied anew to what they left. Nothing is committed if the changes
 // leave everything as it is.
 //
+// A commit that ends a sync, or leaves very many chunks, is followed by merges in commits of their own.
+//
 // An error means that nothing was committed, with one exception that its text states: if the store did not answer, the
 // commit may still appear. Committing the same changes again is safe then.
 func (o *Overlay) Commit(ctx context.Context, base *Version, changes ...Change) (*Receipt, error) {
 	r, err := o.commit(ctx, base, changes)
-	if err == nil && r.Changed && len(r.Version.body.chunks) >= crowded {
+	if err == nil && r.Changed && (len(r.Version.body.chunks) >= crowded || slices.ContainsFunc(changes, endsSync)) {
 		_, _ = o.Compact(ctx) // the commit stands; the next one tries again
 	}
 	return r, err
 }
 
+func endsSync(c Change) bool {
+	_, ok := c.(synced)
+	return ok
+}
+
 func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change) (*Receipt, error) {
 	id := uuid.NewString()
 	puts := &chunkPuts{overlay: o, commit: id, written: map[[32]byte]chunkRef{}}
-	base := planned
+	base := o.newestKnown(planned)
 	for try := 1; try <= commitTries; try++ {
 		var err error
 		if base == nil {
@@ -59,6 +67,16 @@ func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change
 		base = nil
 	}
 	return nil, fault.New(fault.Conflict, o.prefix, "lost %d races in a row", commitTries).WithRetry()
+}
+
+// newestKnown is the newest version in memory if it is newer than planned: building on planned would only lose a race.
+func (o *Overlay) newestKnown(planned *Version) *Version {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if planned != nil && o.latest != nil && o.latest.number > planned.number {
+		return o.latest
+	}
+	return planned
 }
 
 func (o *Overlay) newestOrEmpty(ctx context.Context) (*Version, error) {

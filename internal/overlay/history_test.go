@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,14 +108,19 @@ func history(t *testing.T, r *rand.Rand, pct int) {
 		st := &unreliable{Store: base, rnd: rand.New(rand.NewPCG(r.Uint64(), 2)), pct: pct}
 		own := rand.New(rand.NewPCG(r.Uint64(), 3))
 		wg.Go(func() {
-			o := Open(st, "o", Options{})
+			open := func() *Overlay {
+				o := Open(st, "o", Options{})
+				o.sizes = sizes{small: 1500, smallTotal: 5000, tier: 2000, merge: 1 << 20, fanOut: 2} // merges come often
+				return o
+			}
+			o := open()
 			for n := range 12 {
 				if done, ok := randomStep(t, o, own, fmt.Sprintf("c%d-%d", c, n)); ok {
 					mu.Lock()
 					log = append(log, done)
 					mu.Unlock()
 				} else {
-					o = Open(st, "o", Options{}) // a new process takes over
+					o = open() // a new process takes over
 				}
 			}
 			o.Close()
@@ -170,7 +176,7 @@ func randomStep(t *testing.T, o *Overlay, r *rand.Rand, build string) (done comm
 	if err != nil {
 		return done, false
 	}
-	if r.IntN(10) == 0 {
+	if r.IntN(4) == 0 {
 		_, _ = o.Compact(t.Context())
 	}
 	done.version, done.changed = rc.Version.Number(), rc.Changed
@@ -253,7 +259,7 @@ func replay(t *testing.T, st store.Store, log []committed) {
 		told[c.version] = append(told[c.version], c)
 		require.LessOrEqual(t, c.version, newest)
 	}
-	commits := map[string]bool{}
+	commits, merges := map[string]bool{}, 0
 	ever := map[string]bool{}
 	var before state
 	for n := uint64(1); n <= newest; n++ {
@@ -286,8 +292,12 @@ func replay(t *testing.T, st store.Store, log []committed) {
 			}
 		}
 		require.LessOrEqual(t, makers, 1)
+		if n > 1 && reflect.DeepEqual(before, now) && len(told[n]) == 0 {
+			merges++
+		}
 		before = now
 	}
+	t.Logf("%d versions, %d of them merges", newest, merges)
 }
 
 // follows checks that a version lost nothing that its predecessor had, except what belongs to a dropped index.

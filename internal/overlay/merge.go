@@ -11,23 +11,25 @@ import (
 
 // Chunks are merged like the runs of a log-structured merge tree. A commit that adds artifacts writes them together with
 // small chunks, so that it writes little and leaves few; Compact merges chunks of like size.
-const (
-	smallChunk = 128 << 10 // bytes; a commit may write such chunks anew
-	smallTotal = 512 << 10 // and as many bytes of them
-	tierBase   = 512 << 10 // bytes of the chunks in the lowest tier
-	fanOut     = 8         // between tiers, and chunks of a tier that are merged at once
-	maxMerge   = 512 << 20 // bytes of one merge
-)
+type sizes struct {
+	small      int64 // bytes; a commit may write such chunks anew
+	smallTotal int64 // and as many bytes of them
+	tier       int64 // bytes of the chunks in the lowest tier
+	merge      int64 // bytes of one merge
+	fanOut     int   // ratio of sizes between tiers, and how many chunks of a tier are merged at once
+}
+
+var usualSizes = sizes{small: 128 << 10, smallTotal: 512 << 10, tier: 512 << 10, merge: 512 << 20, fanOut: 8}
 
 func (c *chunkRef) bytes() int64 { return c.hotLen + c.wideLen }
 
 // smallChunks is the readable chunks of base that go into the new one.
 func (d *draft) smallChunks() []int {
 	var out []int
-	total := int64(0)
+	total, size := int64(0), d.overlay.sizes
 	for i := range d.base.body.chunks {
 		c := &d.base.body.chunks[i]
-		if d.base.views[i].chunk != nil && !d.silent(i) && c.bytes() <= smallChunk && total+c.bytes() <= smallTotal {
+		if d.base.views[i].chunk != nil && !d.silent(i) && c.bytes() <= size.small && total+c.bytes() <= size.smallTotal {
 			total += c.bytes()
 			out = append(out, i)
 		}
@@ -67,15 +69,15 @@ func (d *draft) fullTier() []int {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return int(chunks[a].bytes() - chunks[b].bytes()) })
 	for from := 0; from < len(order); {
-		limit := int64(tierBase)
+		limit := d.overlay.sizes.tier
 		for limit < chunks[order[from]].bytes() {
-			limit *= fanOut
+			limit *= int64(d.overlay.sizes.fanOut)
 		}
 		to, total := from, int64(0)
-		for ; to < len(order) && chunks[order[to]].bytes() <= limit && total+chunks[order[to]].bytes() <= maxMerge; to++ {
+		for ; to < len(order) && chunks[order[to]].bytes() <= limit && total+chunks[order[to]].bytes() <= d.overlay.sizes.merge; to++ {
 			total += chunks[order[to]].bytes()
 		}
-		if to-from >= fanOut || len(chunks) >= crowded && to-from > 1 {
+		if to-from >= d.overlay.sizes.fanOut || len(chunks) >= crowded && to-from > 1 {
 			return order[from:to]
 		}
 		from = max(to, from+1)

@@ -90,3 +90,36 @@ func TestAMergeForgetsWhatIsDead(t *testing.T) {
 	v = commit(t, o, nil, DropIndex(id)).Version
 	require.Empty(t, v.body.chunks, "a chunk in which nothing speaks is let go")
 }
+
+func TestACommitOnAnOldVersionOfTheSameProcessWritesOnce(t *testing.T) {
+	st := &puts{Store: mem.New()}
+	o, id := withIndex(t, st)
+	base := latest(t, o)
+	for i := range 5 {
+		st.n = 0
+		commit(t, o, base, Publish(nil, build(fmt.Sprint("b", i), artifact(id, 0, fileID(i)))))
+		require.Equal(t, 2, st.n)
+	}
+}
+
+func TestTheEndOfASyncMerges(t *testing.T) {
+	o, id := withIndex(t, newMem())
+	next := 0
+	for n := range usualSizes.fanOut {
+		var list []Artifact
+		for i := range 600 {
+			list = append(list, artifact(id, i, fileID(next)))
+			next++
+		}
+		commit(t, o, nil, Publish(nil, build(fmt.Sprint("b", n), list...)))
+	}
+	require.Len(t, latest(t, o).body.chunks, usualSizes.fanOut)
+	up := testUpstream
+	up.SnapshotID++
+	commit(t, o, nil, Synced(up))
+	v := fresh(t, o)
+	require.Len(t, v.body.chunks, 1)
+	for i := range next {
+		require.Len(t, v.Find(fileID(i).Path), 1)
+	}
+}

@@ -16,6 +16,7 @@ type Overlay struct {
 	store  store.Store
 	prefix string
 	opts   Options
+	sizes  sizes
 
 	mu     sync.Mutex
 	latest *Version          // the newest one seen
@@ -34,7 +35,7 @@ func Open(st store.Store, prefix string, opts Options) *Overlay {
 	if opts.Now == nil {
 		opts.Now = systemMs
 	}
-	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, chunks: map[string]*chunk{}}
+	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, sizes: usualSizes, chunks: map[string]*chunk{}}
 	return o
 }
 
