@@ -157,6 +157,12 @@ func randomStep(t *testing.T, o *Overlay, r *rand.Rand, build string) (done comm
 		up := base.Upstream()
 		up.SnapshotID, up.LastUpdatedMs = up.SnapshotID+1, up.LastUpdatedMs+int64(r.IntN(3))
 		c = append(c, Synced(up))
+	case kind == 4:
+		if b, err = replacement(t, base, r, build); err != nil {
+			return done, false
+		}
+		done.index = b.Artifacts[0].IndexID
+		c = append(c, Publish(nil, b))
 	default:
 		done.index = base.Indexes()[r.IntN(len(base.Indexes()))].ID
 		b = Build{ID: build, Bundle: "o/data/" + build, SnapshotID: 11, Sequence: 1}
@@ -191,11 +197,34 @@ func randomStep(t *testing.T, o *Overlay, r *rand.Rand, build string) (done comm
 	for i, a := range b.Artifacts {
 		for _, f := range a.Files {
 			if !discarded[i] {
-				done.published[f.Path] = build
+				done.published[f.Path] = b.ID
 			}
 		}
 	}
 	return done, true
+}
+
+// replacing ends the ids of builds that replace an artifact by one of the same files.
+const replacing = "-replacing"
+
+// replacement is a build that replaces a random artifact.
+func replacement(t *testing.T, base *Version, r *rand.Rand, build string) (b Build, err error) {
+	var all []ArtifactInfo
+	base.Each(func(a ArtifactInfo) bool { all = append(all, a); return true })
+	if len(all) == 0 {
+		return b, fault.New(fault.NotFound, "history", "nothing to replace")
+	}
+	old := all[r.IntN(len(all))]
+	paths, _, err := base.Paths(t.Context(), old.At)
+	if err != nil {
+		return b, err
+	}
+	a := artifact(old.IndexID, 0)
+	for i, f := range base.Segment(old.At) {
+		a.Files = append(a.Files, Identity{paths[i], f.Size, int64(f.Records), f.Tag})
+	}
+	a.Replaces = []Key{old.Key()}
+	return Build{ID: build + replacing, Bundle: "o/data/" + build, SnapshotID: 11, Sequence: 1, Artifacts: []Artifact{a}}, nil
 }
 
 // watchVersions reads the newest version again and again: it never goes back and is always whole.
@@ -306,7 +335,7 @@ func follows(t *testing.T, n uint64, before, now state) {
 	require.GreaterOrEqual(t, now.upstream.LastUpdatedMs, before.upstream.LastUpdatedMs)
 	for key, build := range before.placed {
 		index, _, _ := strings.Cut(key, " ")
-		if now.indexes[index] {
+		if now.indexes[index] && !strings.HasSuffix(now.placed[key], replacing) {
 			require.Equal(t, build, now.placed[key], "version %d: %s", n, key)
 		}
 	}
@@ -314,7 +343,7 @@ func follows(t *testing.T, n uint64, before, now state) {
 	for key, build := range now.placed {
 		index, _, _ := strings.Cut(key, " ")
 		require.True(t, now.indexes[index])
-		if _, had := before.placed[key]; !had {
+		if before.placed[key] != build {
 			builds[build] = true
 		}
 	}
