@@ -34,18 +34,18 @@ func assemble(p *plan, at place, accs []*accumulator) (*column.Vector, error) {
 
 // place makes a leaf's vector: its non-null values spread over its slots.
 func (a *accumulator) place(at place, top uint8) *column.Vector {
-	slots := a.def
-	if at.slot > 0 {
-		slots = make([]uint8, 0, len(a.def))
-		for _, d := range a.def {
-			if d >= at.slot {
-				slots = append(slots, d)
-			}
-		}
-	}
-	n, k := len(slots), a.stored
+	n, k := 0, a.stored
 	a.slots, a.valid = 0, a.valid[:0]
-	a.mark(slots, top)
+	a.room(len(a.def))
+	for _, d := range a.def {
+		if d < at.slot {
+			continue
+		}
+		if d == top {
+			a.valid[n>>6] |= 1 << (n & 63)
+		}
+		n++
+	}
 	a.slots, a.nulls = n, n-k
 	if k < n && !a.conv.null {
 		a.spread(0, n, k)
@@ -74,6 +74,35 @@ func (a *accumulator) present(at place, def uint8) (valid []uint64, n int) {
 		valid = nil
 	}
 	return valid, n
+}
+
+// lists rebuilds the offsets and nulls of a list from its levels, and counts its elements.
+func (a *accumulator) lists(at place, p *plan) (v *column.Vector, n int) {
+	v = &column.Vector{Type: p.field.Type, Off: make([]uint32, 0, len(a.def)+1), Valid: make([]uint64, (len(a.def)+63)/64)}
+	nulls := 0
+	for i, d := range a.def {
+		r := a.rep[i]
+		if d < at.slot || r > at.rep+1 {
+			continue
+		}
+		if r <= at.rep {
+			if row := len(v.Off); d >= p.def {
+				v.Valid[row>>6] |= 1 << (row & 63)
+			} else {
+				nulls++
+			}
+			v.Off = append(v.Off, uint32(n))
+		}
+		if d >= p.elem {
+			n++
+		}
+	}
+	v.Len = len(v.Off)
+	v.Off = append(v.Off, uint32(n))
+	if nulls == 0 {
+		v.Valid = nil
+	}
+	return v, n
 }
 
 func assembleStruct(p *plan, at place, accs []*accumulator) (*column.Vector, error) {
@@ -105,27 +134,8 @@ func assembleKid(k *plan, at place, accs []*accumulator, n int) (*column.Vector,
 }
 
 func assembleList(p *plan, at place, accs []*accumulator) (*column.Vector, error) {
-	lead := accs[p.reader]
-	v := &column.Vector{Type: p.field.Type}
-	v.Valid, v.Len = lead.present(at, p.def)
-	v.Off = make([]uint32, 0, v.Len+1)
-	n := 0
-	for i, d := range lead.def {
-		if d < at.slot || lead.rep[i] > at.rep+1 {
-			continue
-		}
-		if lead.rep[i] <= at.rep {
-			v.Off = append(v.Off, uint32(n))
-		}
-		if d >= p.elem {
-			n++
-		}
-	}
-	if n > math.MaxUint32 {
-		return nil, errRagged
-	}
-	v.Off = append(v.Off, uint32(n))
-	if len(v.Off) != v.Len+1 {
+	v, n := accs[p.reader].lists(at, p)
+	if n > math.MaxUint32 || len(v.Off) != v.Len+1 {
 		return nil, errRagged
 	}
 	inside := place{rep: at.rep + 1, slot: p.elem}
