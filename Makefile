@@ -5,7 +5,7 @@ BIN     := bin/skomer
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOFILES := $(shell find . -name '*.go' -not -path './.cache/*' -not -path './examples/*') go.mod go.sum
 
-.PHONY: demo test build lint fuzz bench interop clean
+.PHONY: demo test build lint fuzz random bench interop clean
 
 demo: build ## real flights as an Iceberg table, indexed, queried both ways
 	$(BIN) demo
@@ -23,6 +23,9 @@ lint: ## the pinned linter, built once into .cache/bin
 
 fuzz: ## every fuzz target; FUZZ_SECONDS for all of them together
 	scripts/fuzz
+
+random: ## tests of random cases with new seeds, for RANDOM_SECONDS
+	scripts/random
 
 bench: ## the table of measurements; ROW=n runs one row
 	$(GO) run ./bench $(if $(ROW),-row $(ROW))
