@@ -3,7 +3,6 @@ package index
 import (
 	"bytes"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/predicate"
@@ -65,7 +64,8 @@ func Asked(leaf *predicate.Leaf, e Encoding) (ask Ask, ok bool) {
 		if !text || leaf.Pattern == nil {
 			return Ask{}, false
 		}
-		return Ask{In: []Interval{PrefixInterval(LikePrefix(leaf.Pattern))}}, true
+		prefix, _ := leaf.Pattern.Prefix()
+		return Ask{In: []Interval{PrefixInterval([]byte(prefix))}}, true
 	default:
 		return Ask{}, false
 	}
@@ -133,25 +133,4 @@ func Successor(prefix []byte) (next []byte, ok bool) {
 		}
 	}
 	return nil, false
-}
-
-// LikePrefix is the literal text that every match of the pattern starts with.
-func LikePrefix(p *predicate.Pattern) []byte {
-	var out []byte
-	text := p.Text
-	for len(text) > 0 {
-		r, n := utf8.DecodeRuneInString(text)
-		if p.Escape != 0 && r == p.Escape {
-			text = text[n:]
-			r, n = utf8.DecodeRuneInString(text)
-		} else if r == '%' || r == '_' {
-			break
-		}
-		if r == utf8.RuneError && n <= 1 {
-			break
-		}
-		out = append(out, text[:n]...)
-		text = text[n:]
-	}
-	return out
 }

@@ -24,21 +24,6 @@ func TestSuccessor(t *testing.T) {
 	}
 }
 
-func TestLikePrefix(t *testing.T) {
-	for _, c := range []struct {
-		text   string
-		escape rune
-		want   string
-	}{
-		{"abc", 0, "abc"}, {"abc%", 0, "abc"}, {"%abc", 0, ""}, {"a_c", 0, "a"}, {`a\%b%`, '\\', "a%b"}, {`a\%b`, 0, `a\`},
-		{"a!_!!c_", '!', "a_!c"}, {"é%", 0, "é"}, {"a!", '!', "a"}, {"a\xffb", 0, "a"}, {"", 0, ""},
-	} {
-		if got := LikePrefix(&predicate.Pattern{Text: c.text, Escape: c.escape}); string(got) != c.want {
-			t.Errorf("%q escape %q: %q, want %q", c.text, c.escape, got, c.want)
-		}
-	}
-}
-
 // A comparison with NULL passes no row, whatever an index believes of its form.
 func TestUnknownLeafClaimsNothing(t *testing.T) {
 	double := column.Of(column.Double)

@@ -38,7 +38,7 @@ func (k *Keys) Load(v *column.Vector) error {
 		return nil
 	case err != nil:
 		return err
-	case !from.Widens(k.typ()) || v.Dict != nil && v.Dict.Dict != nil:
+	case !from.Widens(k.typ()) || v.Dict != nil && (v.Dict.Dict != nil || v.Dict.Type.Kind != v.Type.Kind):
 		return fault.New(fault.Unsupported, v.Type.String(), "vector does not hold the %s values of the index", k.Encoding.Kind)
 	case k.Encoding.Narrow():
 		k.loadNarrow()

@@ -20,7 +20,7 @@ func Leaves(t column.Type, v column.Value) []*predicate.Leaf {
 			switch op {
 			case predicate.IsNull, predicate.IsNaN:
 			case predicate.Like:
-				l.Pattern = &predicate.Pattern{Text: v.S + "%x"}
+				l.Pattern = Pattern(v.S+"%x", 0)
 			default:
 				l.Values = []column.Value{v}
 			}

@@ -104,5 +104,5 @@ func pattern(r *rand.Rand, s string) *predicate.Pattern {
 	if r.IntN(2) == 0 {
 		out = append(out, '%')
 	}
-	return &predicate.Pattern{Text: string(out), Escape: escape}
+	return Pattern(string(out), escape)
 }

@@ -105,7 +105,7 @@ func (l *Law) mustReach(t *testing.T, typ column.Type, op predicate.Op) {
 		for _, d := range []predicate.Dialect{predicate.SQL, predicate.Iceberg} {
 			leaf := &predicate.Leaf{Column: predicate.Column{Path: Path(typ)}, Op: op, Negated: negated, Dialect: d, Values: []column.Value{{Kind: typ.Kind}}}
 			if op == predicate.Like {
-				leaf.Pattern = &predicate.Pattern{Text: "a%"}
+				leaf.Pattern = Pattern("a%", 0)
 			}
 			power := l.Kind.Says([]column.Path{Path(typ)}, leaf)
 			if power != index.Nothing && l.reached[reachKey(typ, op, negated, d)+power.String()] == 0 {

@@ -55,6 +55,15 @@ func Test(t column.Type, op predicate.Op, values ...any) *predicate.Leaf {
 	return l
 }
 
+// Pattern compiles a LIKE pattern that is known to be good.
+func Pattern(text string, escape rune) *predicate.Pattern {
+	p, err := predicate.CompilePattern(text, escape)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
 // Not is the negation of a leaf.
 func Not(l *predicate.Leaf) *predicate.Leaf {
 	c := *l

@@ -167,7 +167,7 @@ func says(t *testing.T, k index.Kind, what string, negated bool) string {
 	path := indextest.Path(column.Of(c.kind))
 	leaf := &predicate.Leaf{Column: predicate.Column{Path: path}, Op: c.op, Negated: negated, Values: []column.Value{{Kind: c.kind}}}
 	if c.op == predicate.Like {
-		leaf.Pattern = &predicate.Pattern{Text: c.pattern}
+		leaf.Pattern = indextest.Pattern(c.pattern, 0)
 	}
 	sql := k.Says([]column.Path{path}, leaf)
 	leaf.Dialect = predicate.Iceberg

@@ -19,7 +19,7 @@ func longs(n int, draw func(i int) int64) *column.Vector {
 	return &column.Vector{Type: column.Of(column.Long), Len: n, Fixed: column.BytesOf(v)}
 }
 
-func strings(n int, draw func(i int) string) *column.Vector {
+func texts(n int, draw func(i int) string) *column.Vector {
 	b := column.NewBuilder(column.Of(column.String))
 	for i := range n {
 		b.Append(column.StringValue(draw(i)))
@@ -32,7 +32,7 @@ func build(b testing.TB, v *column.Vector, batch int, memory int64) (root []byte
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer bl.Close()
+	defer func() { _ = bl.Close() }()
 	for i := 0; i < v.Len; i += batch {
 		n := min(batch, v.Len-i)
 		part := &column.Vector{Type: v.Type, Len: n, Bytes: v.Bytes}
@@ -60,7 +60,7 @@ func BenchmarkBuild(b *testing.B) {
 		"ids":    longs(n, func(int) int64 { return r.Int64N(n) }),
 		"sorted": longs(n, func(i int) int64 { return int64(i) }),
 		"few":    longs(n, func(int) int64 { return r.Int64N(1000) }),
-		"text":   strings(n/4, func(int) string { return fmt.Sprintf("user-%012d", r.Int64N(1e12)) }),
+		"text":   texts(n/4, func(int) string { return fmt.Sprintf("user-%012d", r.Int64N(1e12)) }),
 	} {
 		for _, memory := range []int64{0, 32 << 20} {
 			b.Run(fmt.Sprintf("%s/memory=%dMiB", name, memory>>20), func(b *testing.B) {

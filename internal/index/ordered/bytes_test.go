@@ -2,7 +2,7 @@ package ordered
 
 import (
 	"math/rand/v2"
-	gostrings "strings"
+	"strings"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -102,7 +102,7 @@ func TestOpenMemory(t *testing.T) {
 		w.Bytes(dir)
 		it.Allocates(t, 28, func() {
 			_, err := Kind{}.Open(w.Buf, 1<<30)
-			if (err != nil) != (what != "") || err != nil && !gostrings.Contains(err.Error(), what) {
+			if (err != nil) != (what != "") || err != nil && !strings.Contains(err.Error(), what) {
 				t.Errorf("want a fault about %q, got %v", what, err)
 			}
 		})

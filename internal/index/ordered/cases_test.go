@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	gostrings "strings"
+	"strings"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -75,7 +75,7 @@ func TestO07StringsCompareAsUnsignedBytes(t *testing.T) {
 
 func TestO08LongTextNextToTheSurrogates(t *testing.T) {
 	for _, n := range []int{15, 1019, 1021, 1022, 1023, 1030} {
-		s := gostrings.Repeat("a", n) + "\uD7FFz"
+		s := strings.Repeat("a", n) + "\uD7FFz"
 		x := it.Open(t, Kind{}, it.Of(str, s, "b"))
 		x.Keeps(it.Test(str, predicate.Equal, s), 0)
 		x.Keeps(it.Test(str, predicate.StartsWith, s[:n+2]), 0)
@@ -170,18 +170,18 @@ func TestNullRowsOfEveryBatch(t *testing.T) {
 func TestUnderscoreOfLikeIsAWildcard(t *testing.T) {
 	x := it.Open(t, Kind{}, it.Of(str, "foo_bar", "fooxbar", "foo", "fo"))
 	like := it.Test(str, predicate.Like)
-	like.Pattern = &predicate.Pattern{Text: "foo_bar"}
+	like.Pattern = it.Pattern("foo_bar", 0)
 	x.Keeps(like, 0, 1, 2)
 	if v := x.Ask(like); !v.Must.Empty() {
 		t.Errorf("claims %s", v.Must)
 	}
-	like.Pattern = &predicate.Pattern{Text: `foo\_%`, Escape: '\\'}
+	like.Pattern = it.Pattern(`foo\_%`, '\\')
 	x.Keeps(like, 0)
 }
 
 func TestLongKeysAreDoubtful(t *testing.T) {
-	w := gostrings.Repeat("w", maxKey)
-	x := it.Open(t, Kind{}, it.Of(str, w, w+"a", w+"b", "x", gostrings.Repeat("v", 3000)))
+	w := strings.Repeat("w", maxKey)
+	x := it.Open(t, Kind{}, it.Of(str, w, w+"a", w+"b", "x", strings.Repeat("v", 3000)))
 	x.Finds(it.Test(str, predicate.Equal, w), 0)
 	x.Keeps(it.Test(str, predicate.Equal, w+"a"), 1, 2)
 	x.Keeps(it.Test(str, predicate.Less, w+"b"), 0, 1, 2, 4)
@@ -298,7 +298,7 @@ func TestBuildErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := strings(4000, func(i int) string { return fmt.Sprintf("%020d", i) })
+	v := texts(4000, func(i int) string { return fmt.Sprintf("%020d", i) })
 	if err := b.Add([]*column.Vector{v}); !fault.Is(err, fault.Exhausted) {
 		t.Errorf("no folder to spill to: %v", err)
 	}
@@ -306,7 +306,7 @@ func TestBuildErrors(t *testing.T) {
 		t.Error(err)
 	}
 	b, _ = Kind{}.NewBuilder(spec, index.Budget{})
-	if err := b.Add([]*column.Vector{strings(4001, func(int) string { return "" })}); !fault.Is(err, fault.Invalid) {
+	if err := b.Add([]*column.Vector{texts(4001, func(int) string { return "" })}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("too many rows: %v", err)
 	}
 	if err := b.Add([]*column.Vector{longs(1, func(int) int64 { return 1 })}); !fault.Is(err, fault.Unsupported) {

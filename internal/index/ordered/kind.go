@@ -36,9 +36,12 @@ func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 	switch {
 	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
 		return index.Nothing
-	case leaf.Op == predicate.Like && (leaf.Pattern == nil || len(index.LikePrefix(leaf.Pattern)) == 0):
-		return index.Nothing
-	case leaf.Op == predicate.Like, leaf.Op == predicate.In && len(leaf.Values) == 0 && index.PassesNaN(leaf):
+	case leaf.Op == predicate.Like:
+		if prefix, _ := leaf.Pattern.Prefix(); prefix == "" {
+			return index.Nothing
+		}
+		return index.Superset
+	case leaf.Op == predicate.In && len(leaf.Values) == 0 && index.PassesNaN(leaf):
 		return index.Superset
 	default:
 		return index.Exact

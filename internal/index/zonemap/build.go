@@ -80,7 +80,7 @@ func (b *builder) take(i, j int) {
 		}
 		return
 	}
-	lo, hi, any := ^uint64(0), uint64(0), false
+	lo, hi, some := ^uint64(0), uint64(0), false
 	for ; i < j; i++ {
 		switch {
 		case k.Null(i):
@@ -88,10 +88,10 @@ func (b *builder) take(i, j int) {
 		case k.NaN(i):
 			p.nans++
 		default:
-			lo, hi, any = min(lo, k.Narrow[i]), max(hi, k.Narrow[i]), true
+			lo, hi, some = min(lo, k.Narrow[i]), max(hi, k.Narrow[i]), true
 		}
 	}
-	if any {
+	if some {
 		b.scratch = b.enc.AppendNarrow(b.scratch[:0], lo)
 		p.see(b.scratch)
 		b.scratch = b.enc.AppendNarrow(b.scratch[:0], hi)

@@ -144,7 +144,7 @@ func TestNullTestOfMixedPageIsNotExact(t *testing.T) {
 func TestUnderscoreOfLikeIsAWildcard(t *testing.T) {
 	x := it.Open(t, Kind{}, it.Of(str, "foo_bar", "fooxbar", "foo"), 0, 1, 2)
 	like := it.Test(str, predicate.Like)
-	like.Pattern = &predicate.Pattern{Text: "foo_bar"}
+	like.Pattern = it.Pattern("foo_bar", 0)
 	x.Keeps(like, 0, 1, 2)
 	if v := x.Ask(like); !v.Must.Empty() {
 		t.Errorf("claims %s", v.Must)
