@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -127,7 +128,7 @@ type server struct {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.requests.Add(1)
 	if r.URL.Path == "/cat/v1/oauth/tokens" {
-		require.NoError(s.t, r.ParseForm())
+		assert.NoError(s.t, r.ParseForm())
 		if r.Form.Get("client_secret") != "secret:with:colons" || r.Form.Get("client_id") != "me" || r.Form.Get("grant_type") != "client_credentials" || r.Form.Get("scope") != "PRINCIPAL_ROLE:ALL" {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"error":"invalid_client","error_description":"no such client"}`)
@@ -147,17 +148,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.EscapedPath() {
 	case "/cat/v1/config":
-		require.Equal(s.t, "my house", r.URL.Query().Get("warehouse"))
+		assert.Equal(s.t, "my house", r.URL.Query().Get("warehouse"))
 		reply := map[string]any{"defaults": map[string]any{"prefix": "weak"}, "overrides": map[string]any{"prefix": "p1"}}
-		require.NoError(s.t, json.NewEncoder(w).Encode(reply))
+		assert.NoError(s.t, json.NewEncoder(w).Encode(reply))
 	case "/cat/v1/p1/namespaces/a%1Fb/tables/Table":
 		b, err := os.ReadFile(s.table.MetadataPath())
-		require.NoError(s.t, err)
+		assert.NoError(s.t, err)
 		reply := map[string]any{"metadata-location": s.table.MetadataPath(), "metadata": json.RawMessage(b), "config": s.config}
 		for k, v := range s.extra {
 			reply[k] = v
 		}
-		require.NoError(s.t, json.NewEncoder(w).Encode(reply))
+		assert.NoError(s.t, json.NewEncoder(w).Encode(reply))
 	case "/cat/v1/p1/namespaces/a%1Fb/tables":
 		if r.URL.Query().Get("pageToken") == "" {
 			fmt.Fprint(w, `{"identifiers":[{"namespace":["a","b"],"name":"other"}],"next-page-token":"2"}`)

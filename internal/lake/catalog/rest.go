@@ -156,7 +156,7 @@ func (r *rest) get(ctx context.Context, p Properties, path string, into any) err
 		status, err = r.once(ctx, p, target, into)
 		if status == http.StatusUnauthorized && !renewed && r.auth.forget() {
 			renewed = true
-			status, err = r.once(ctx, p, target, into)
+			_, err = r.once(ctx, p, target, into)
 		}
 		if err == nil || !fault.Retryable(err) {
 			return err

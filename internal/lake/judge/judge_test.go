@@ -31,7 +31,8 @@ func (f files) Remove(name string) error { return fmt.Errorf("remove %s: read on
 
 func mapping(root, dir, location string) lake.Mapping {
 	m := lake.Mapping{
-		{From: location, To: dir}, {From: filepath.Base(dir), To: dir},
+		{From: location, To: dir},
+		{From: filepath.Base(dir), To: dir},
 		{From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
 		{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
 		{From: "hdfs://localhost:20500/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},

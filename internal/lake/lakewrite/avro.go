@@ -52,8 +52,12 @@ func listSchema(version int) object {
 		id        int
 		name, typ string
 	}{
-		{504, "added_files_count", "int"}, {505, "existing_files_count", "int"}, {506, "deleted_files_count", "int"},
-		{512, "added_rows_count", "long"}, {513, "existing_rows_count", "long"}, {514, "deleted_rows_count", "long"},
+		{504, "added_files_count", "int"},
+		{505, "existing_files_count", "int"},
+		{506, "deleted_files_count", "int"},
+		{512, "added_rows_count", "long"},
+		{513, "existing_rows_count", "long"},
+		{514, "deleted_rows_count", "long"},
 	} {
 		if version > 1 {
 			fields = append(fields, field(f.id, f.name, f.typ))
@@ -240,7 +244,7 @@ func (t *Table) writeManifest(ctx context.Context, m *Manifest) error {
 	}
 	records := make([]object, len(m.Entries))
 	for i := range m.Entries {
-		if records[i], err = t.entry(m, spec, &m.Entries[i]); err != nil {
+		if records[i], err = t.entry(spec, &m.Entries[i]); err != nil {
 			return err
 		}
 	}
@@ -262,7 +266,7 @@ func (t *Table) schemaJSON() []byte {
 	return nil
 }
 
-func (t *Table) entry(m *Manifest, spec *facts.Spec, e *Entry) (object, error) {
+func (t *Table) entry(spec *facts.Spec, e *Entry) (object, error) {
 	f := &e.File
 	if len(f.Partition) != len(spec.Fields) {
 		return nil, fault.New(fault.Invalid, f.Path, "%d partition values for the %d fields of spec %d", len(f.Partition), len(spec.Fields), spec.ID)

@@ -86,16 +86,10 @@ func (c *Change) operation() string {
 // build writes the manifests and the list of s: new files first, then what its parent carries over, rewritten where files
 // of it are removed.
 func (t *Table) build(ctx context.Context, s *Snapshot, carried []*Manifest, c Change) error {
-	for _, group := range t.groups(c.Add, s) {
-		s.Manifests = append(s.Manifests, group)
-	}
+	s.Manifests = t.groups(c.Add, s)
 	removed := map[string]bool{}
 	for _, m := range carried {
-		kept, err := t.without(m, s, c.Remove, removed)
-		if err != nil {
-			return err
-		}
-		if kept != nil {
+		if kept := t.without(m, s, c.Remove, removed); kept != nil {
 			s.Manifests = append(s.Manifests, kept)
 		}
 	}
@@ -148,7 +142,7 @@ func (t *Table) groups(files []File, s *Snapshot) []*Manifest {
 }
 
 // without is m with files removed: m itself if none is its, else a new manifest; nil if nothing in it is alive.
-func (t *Table) without(m *Manifest, s *Snapshot, paths []string, removed map[string]bool) (*Manifest, error) {
+func (t *Table) without(m *Manifest, s *Snapshot, paths []string, removed map[string]bool) *Manifest {
 	hit, live := false, false
 	for _, e := range m.Entries {
 		if e.Status != Deleted {
@@ -158,9 +152,9 @@ func (t *Table) without(m *Manifest, s *Snapshot, paths []string, removed map[st
 	}
 	if !hit {
 		if !live {
-			return nil, nil
+			return nil
 		}
-		return m, nil
+		return m
 	}
 	n := &Manifest{
 		SpecID: m.SpecID, Deletes: m.Deletes, SnapshotID: s.ID, Sequence: s.Sequence, FormatVersion: t.FormatVersion,
@@ -177,7 +171,7 @@ func (t *Table) without(m *Manifest, s *Snapshot, paths []string, removed map[st
 		}
 		n.Entries = append(n.Entries, e)
 	}
-	return n, nil
+	return n
 }
 
 // assignRows gives new data manifests of a v3 table their first row id and every live file its own.

@@ -21,8 +21,10 @@ func TestRoundTrip(t *testing.T) {
 		}}
 		w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: schema, FormatVersion: version, Partition: &facts.Spec{Fields: []facts.PartitionField{{ID: 1000, SourceID: 2, Name: "d", Transform: "identity"}}}})
 		require.NoError(t, err)
-		_, err = w.Append(ctx, lakewrite.File{Path: dir + "/data/x.parquet", Records: 3, Size: 10, Partition: []facts.PartitionValue{{Value: column.DecimalValue(-1, ^uint64(4), 2)}},
-			Metrics: map[int]lakewrite.Metric{1: {Nulls: lakewrite.N(0), Lower: []byte{1, 0, 0, 0, 0, 0, 0, 0}}}})
+		_, err = w.Append(ctx, lakewrite.File{
+			Path: dir + "/data/x.parquet", Records: 3, Size: 10, Partition: []facts.PartitionValue{{Value: column.DecimalValue(-1, ^uint64(4), 2)}},
+			Metrics: map[int]lakewrite.Metric{1: {Nulls: lakewrite.N(0), Lower: []byte{1, 0, 0, 0, 0, 0, 0, 0}}},
+		})
 		require.NoError(t, err)
 		table, err := lake.New(lake.Options{}).Open(ctx, dir)
 		require.NoError(t, err)

@@ -179,7 +179,7 @@ func jsonFault(what string, b []byte, err error) error {
 
 type parser struct{ what string }
 
-func (p parser) bad(reason string, args ...any) error {
+func (p parser) bad(reason string, args ...any) *fault.Error {
 	return fault.New(fault.Corrupt, p.what, reason, args...)
 }
 
@@ -253,7 +253,7 @@ func (p parser) snapshots(w *wireMetadata, m *Metadata) error {
 		}
 		m.Snapshots = append(m.Snapshots, Snapshot{
 			ID: int64(*s.ID), Parent: int64(orNone(s.Parent)), Sequence: s.Sequence, TimestampMs: s.TimestampMs, ManifestList: s.ManifestList,
-			Manifests: s.Manifests, SchemaID: int(orNone(s.SchemaID)), Summary: texts(s.Summary), FirstRowID: orNone(s.FirstRowID),
+			Manifests: s.Manifests, SchemaID: orNone(s.SchemaID), Summary: texts(s.Summary), FirstRowID: orNone(s.FirstRowID),
 			Encrypted: s.KeyID != nil,
 		})
 	}

@@ -49,7 +49,7 @@ func ParseSchema(what string, b []byte) (*column.Schema, error) { return parser{
 func (p parser) schema(b []byte) (*column.Schema, error) {
 	var w wireSchema
 	if err := json.Unmarshal(b, &w); err != nil {
-		return nil, p.bad("bad schema").(*fault.Error).WithCause(err)
+		return nil, p.bad("bad schema").WithCause(err)
 	}
 	if w.Type != "struct" {
 		return nil, p.bad("a schema of type %q, expected struct", w.Type)
@@ -86,7 +86,7 @@ func (p parser) fields(list []wireField, prefix string, depth int) ([]column.Fie
 		}
 		f := column.Field{ID: *w.ID, Name: w.Name, Type: t, Required: w.Required}
 		if f.Initial, err = ParseDefault(t, w.Initial); err != nil {
-			return nil, p.bad("column %s: initial default %s", name, w.Initial).(*fault.Error).WithCause(err)
+			return nil, p.bad("column %s: initial default %s", name, w.Initial).WithCause(err)
 		}
 		out = append(out, f)
 	}
@@ -110,7 +110,7 @@ func (p parser) typ(b json.RawMessage, name string, depth int) (column.Type, err
 	}
 	var w wireNested
 	if err := json.Unmarshal(b, &w); err != nil {
-		return column.Type{}, p.bad("column %s: bad type", name).(*fault.Error).WithCause(err)
+		return column.Type{}, p.bad("column %s: bad type", name).WithCause(err)
 	}
 	switch w.Type {
 	case "struct":
