@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/predicate"
 )
 
 func TestDecodeBound(t *testing.T) {
@@ -44,6 +46,53 @@ func TestDecodeBound(t *testing.T) {
 
 func decimalOfInt(x int64, scale int) column.Value {
 	return column.DecimalValue(x>>63, uint64(x), scale)
+}
+
+// A literal that binding did not bring to the column's type is compared with nothing.
+func TestLiteralsOfOtherTypes(t *testing.T) {
+	p := path(column.Of(column.Long))
+	one := serial(long(1))
+	s := snapshot(p, nil, file(2).counts(2, 0).bounds(one, one))
+	requireAnswers(t, s, ask1(p, predicate.Equal, integer(7)), Maybe)
+	requireAnswers(t, s, ask1(p, predicate.StartsWith, str("7")), Maybe)
+	requireAnswers(t, s, ask1(p, predicate.Equal), Maybe)
+	d := path(column.DecimalOf(9, 2))
+	s = snapshot(d, nil, file(2).counts(2, 0).bounds([]byte{1}, []byte{2}))
+	requireAnswers(t, s, ask1(d, predicate.Equal, column.DecimalValue(0, 7, 1)), Maybe)
+	requireAnswers(t, s, ask1(d, predicate.Equal, column.DecimalValue(0, 7, 2)), Out)
+}
+
+func TestNaNLiterals(t *testing.T) {
+	p := path(column.Of(column.Double))
+	one, nan := serial(double(1)), double(math.NaN())
+	s := snapshot(p, nil, file(2).counts(2, 0).nanCount(0).bounds(one, one), file(2).counts(2, 0))
+	requireAnswers(t, s, ask1(p, predicate.Equal, nan), Out, Out)
+	requireAnswers(t, s, ask1(p, predicate.In, double(1), nan), Whole, Maybe)
+	requireAnswers(t, s, negated(ask1(p, predicate.Equal, nan)), Whole, Whole)
+	requireAnswers(t, s, iceberg(ask1(p, predicate.Equal, nan)), Out, Maybe)
+	requireAnswers(t, s, ask1(p, predicate.Less, nan), Maybe, Maybe)
+	requireAnswers(t, s, iceberg(ask1(p, predicate.Greater, nan)), Maybe, Maybe)
+}
+
+func TestColumnsOfUnknownTypeAreNull(t *testing.T) {
+	p := path(column.Of(column.Unknown))
+	s := snapshot(p, nil, file(2))
+	requireAnswers(t, s, ask1(p, predicate.IsNull), Whole)
+	requireAnswers(t, s, negated(ask1(p, predicate.IsNull)), Out)
+}
+
+// Facts that do not speak of every file are not read at all.
+func TestShortFactsAreUnknown(t *testing.T) {
+	p := path(column.Of(column.Int))
+	s := snapshot(p, nil, file(1), file(1))
+	s.Files.Columns[columnID] = &facts.ColumnFacts{
+		Lower: [][]byte{{9, 0, 0, 0}}, Upper: [][]byte{{9, 0, 0, 0}}, Values: []int64{1}, Nulls: []int64{0}, NaNs: []int64{0},
+	}
+	requireAnswers(t, s, ask1(p, predicate.Equal, integer(7)), Maybe, Maybe)
+	requireAnswers(t, s, ask1(p, predicate.IsNull), Maybe, Maybe)
+	s = snapshot(p, []string{"identity"}, file(1).in(1, integer(7)), file(1).in(1, integer(7)))
+	s.Files.Partition[partitionID+1].Null = []bool{false}
+	requireAnswers(t, s, ask1(p, predicate.Equal, integer(8)), Maybe, Maybe)
 }
 
 // Widths that no type, and no type before a promotion, has.

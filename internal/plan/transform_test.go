@@ -70,6 +70,8 @@ func TestTruncateIntervals(t *testing.T) {
 		{"truncate[10]", column.Of(column.Long), integer(-10), long(-10), long(-1), false}, // promoted
 		{"truncate[50]", column.DecimalOf(9, 2), column.DecimalValue(0, 1050, 2), column.DecimalValue(0, 1050, 2), column.DecimalValue(0, 1099, 2), false},
 		{"truncate[50]", column.DecimalOf(9, 2), decimalOf(big.NewInt(-50), 2), decimalOf(big.NewInt(-50), 2), decimalOf(big.NewInt(-1), 2), false},
+		{"truncate[10]", column.DecimalOf(38, 0), bigDecimal("18446744073709551610"), bigDecimal("18446744073709551610"), bigDecimal("18446744073709551619"), false},
+		{"truncate[10]", column.DecimalOf(38, 0), bigDecimal("-18446744073709551620"), bigDecimal("-18446744073709551620"), bigDecimal("-18446744073709551611"), false},
 		{"truncate[3]", column.Of(column.String), str("ice"), str("ice"), str("ice"), true},
 		{"truncate[3]", column.Of(column.String), str("ic"), str("ic"), str("ic"), false},
 		{"truncate[3]", column.Of(column.String), str("éé"), str("éé"), str("éé"), true}, // three or four bytes: who counted what?
@@ -83,6 +85,11 @@ func TestTruncateIntervals(t *testing.T) {
 	top, ok := parseTransform("truncate[10]", column.Of(column.Long)).values(&last)
 	require.True(t, ok)
 	require.Equal(t, 1, top.above(&last), "open at the end")
+}
+
+func bigDecimal(text string) column.Value {
+	x, _ := new(big.Int).SetString(text, 10)
+	return decimalOf(x, 0)
 }
 
 // A value that the transform cannot have made says nothing, whatever made it.
