@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"maps"
 	"math"
 
@@ -60,7 +61,11 @@ func (a *assembly) add(p *part) error {
 	for i := range p.m.Files {
 		f := &p.m.Files[i]
 		if f.Content != manifest.Data {
-			a.addDelete(p, spec, f, tuple.values(f))
+			values, err := tuple.values(p, f)
+			if err != nil {
+				return err
+			}
+			a.addDelete(p, spec, f, values)
 			continue
 		}
 		if p.m.Deletes || p.listed.Deletes {
@@ -121,8 +126,8 @@ func (a *assembly) addFile(p *part, spec *facts.Spec, m *manifest.File, firstRow
 	f.Manifest = append(f.Manifest, int32(len(f.Manifests)-1))
 }
 
-func (a *assembly) addDelete(p *part, spec *facts.Spec, m *manifest.File, tuple []facts.PartitionValue) {
-	d := &a.out.Deletes
+func (a *assembly) addDelete(p *part, spec *facts.Spec, i int, tuple []facts.PartitionValue) {
+	d, m := &a.out.Deletes, &p.m.Files[i]
 	kind := facts.PositionDeletes
 	switch {
 	case m.Content == manifest.EqualityDeletes:
@@ -141,9 +146,24 @@ func (a *assembly) addDelete(p *part, spec *facts.Spec, m *manifest.File, tuple 
 	d.Sequence = append(d.Sequence, sequence(p, m))
 	d.FieldIDs = append(d.FieldIDs, m.EqualityID)
 	d.Encrypted = append(d.Encrypted, m.Encrypted)
-	d.Referenced = append(d.Referenced, m.Referenced)
+	d.Referenced = append(d.Referenced, referenced(p, i, kind))
 	d.Offset = append(d.Offset, m.Offset)
 	d.Length = append(d.Length, m.Length)
+}
+
+// filePathID is the reserved field id of the paths in position delete files.
+const filePathID = 2147483546
+
+// referenced is the one data file that a delete file is about, if the manifest says so: by name, or for position deletes by
+// equal bounds of their paths (which truncation would have made unequal).
+func referenced(p *part, i int, kind facts.DeleteKind) string {
+	if name := p.m.Files[i].Referenced; name != "" || kind != facts.PositionDeletes {
+		return name
+	}
+	if c := p.m.Columns[filePathID]; c != nil && len(c.Lower[i]) > 0 && bytes.Equal(c.Lower[i], c.Upper[i]) {
+		return string(c.Lower[i])
+	}
+	return ""
 }
 
 // spec is the partition spec of a manifest: the table's, else the one in the manifest's own header.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
@@ -304,4 +305,23 @@ func TestEmbeddedManifests(t *testing.T) {
 	require.Equal(t, "", s.TableUUID)
 	require.Equal(t, []int32{1, 0}, s.Files.SpecID)
 	require.Equal(t, []bool{true, false}, s.Files.Partition[1000].Known)
+}
+
+// TestUnknownDeleteScope: which partition a delete file is for is never guessed; a data file whose value is unknown is kept.
+func TestUnknownDeleteScope(t *testing.T) {
+	ctx := context.Background()
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int)), Partition: identity(1000, 1, "a")})
+	one := facts.PartitionValue{Value: column.IntValue(column.Int, 1)}
+	appendFiles(t, w, data(w, "d", one))
+	require.NoError(t, w.SetSchema(ctx, schemaOf(1, field(1, "a", column.String)))) // no promotion at all
+	require.Equal(t, []bool{false}, current(t, w).Files.Partition[1000].Known)
+
+	w = create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int)), Partition: identity(1000, 1, "a")})
+	del := data(w, "x", one)
+	del.Content, del.EqualityID = lakewrite.EqualityDeletes, []int{1}
+	appendFiles(t, w, del)
+	require.NoError(t, w.SetSchema(ctx, schemaOf(1, field(1, "a", column.String))))
+	_, err := w.open(t).Snapshot(ctx, Current())
+	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
+	require.ErrorContains(t, err, "data/x has no value of type string")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake/avro"
 	"github.com/skomerdb/skomer/internal/lake/manifest"
 	"github.com/skomerdb/skomer/internal/lake/meta"
@@ -22,6 +23,7 @@ type tuple struct {
 type tupleField struct {
 	id     int
 	at     int
+	void   bool // always null, stated or not
 	typ    column.Type
 	schema *avro.Schema
 }
@@ -29,7 +31,7 @@ type tupleField struct {
 func (a *assembly) tupleOf(p *part, spec *facts.Spec) tuple {
 	var t tuple
 	for _, pf := range spec.Fields {
-		f := tupleField{id: pf.ID, at: -1}
+		f := tupleField{id: pf.ID, at: -1, void: pf.Transform == "void"}
 		for i, have := range p.m.Partition {
 			if have.ID == pf.ID || (have.ID < 0 && have.Name == pf.Name) {
 				f.at, f.schema = i, have.Schema.Value()
@@ -43,6 +45,9 @@ func (a *assembly) tupleOf(p *part, spec *facts.Spec) tuple {
 
 // value is the partition value of f; known is false if the manifest does not state it in a form the type allows.
 func (f *tupleField) value(m *manifest.File) (v column.Value, null, known bool) {
+	if f.void {
+		return v, true, true
+	}
 	if f.at < 0 || f.at >= len(m.Partition) {
 		return v, false, false
 	}
@@ -54,14 +59,17 @@ func (f *tupleField) value(m *manifest.File) (v column.Value, null, known bool) 
 	return v, false, known
 }
 
-// values is the whole tuple, for delete files. A value that is not known stands as null.
-func (t tuple) values(m *manifest.File) []facts.PartitionValue {
+// values is the whole tuple of a delete file, whose scope it is: a value that is not known is an error, never a guess.
+func (t tuple) values(p *part, m *manifest.File) ([]facts.PartitionValue, error) {
 	out := make([]facts.PartitionValue, len(t.fields))
 	for i := range t.fields {
 		v, null, known := t.fields[i].value(m)
-		out[i] = facts.PartitionValue{Null: null || !known, Value: v}
+		if !known {
+			return nil, fault.New(fault.Corrupt, p.path, "partition field %d of the delete file %s has no value of type %s", t.fields[i].id, m.Path, t.fields[i].typ)
+		}
+		out[i] = facts.PartitionValue{Null: null, Value: v}
 	}
-	return out
+	return out, nil
 }
 
 // partition records the tuple of the last data file of out.
