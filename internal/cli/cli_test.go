@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,6 +77,15 @@ func TestCountStandsAlone(t *testing.T) {
 	require.Equal(t, "4\n", s.run("query", "TABLE", "-c", "-w", "destination = 'GST'", "-o", "json"))
 }
 
+func TestFiltersInExpressionJSON(t *testing.T) {
+	s := newShell(t)
+	where := func(filter string) string { return s.run("query", "TABLE", "-c", "-w", filter) }
+	require.Equal(t, where("destination = 'GST'"), where(` {"type": "eq", "term": "destination", "value": "GST"}`))
+	// In expression JSON a negated comparison keeps nulls.
+	require.Equal(t, where("state <> 'CA' OR state IS NULL"), where(`{"type": "not-eq", "term": "state", "value": "CA"}`))
+	require.NotEqual(t, where("state <> 'CA'"), where(`{"type": "not-eq", "term": "state", "value": "CA"}`))
+}
+
 func TestStatsIsOneObjectOnStandardError(t *testing.T) {
 	s := newShell(t)
 	r := s.try("query", "TABLE", "--where", "destination = 'GST'", "--stats", "-o", "csv")
@@ -133,6 +143,7 @@ var hidden = regexp.MustCompile(`[0-9a-f]{10,}|/\S*|\d+\.\d+ (s|ms)\b|\d{4}-\d\d
 func TestLifeOfAnOverlay(t *testing.T) {
 	s := newShell(t)
 	const filter = "flight_id = '7CBWH4K3' OR delay > 1200"
+	untouched := everythingBelow(t, s.flights)
 	before := s.run("query", "TABLE", "-w", filter, "-o", "json")
 	require.NotEmpty(t, before)
 
@@ -167,6 +178,20 @@ func TestLifeOfAnOverlay(t *testing.T) {
 	require.Equal(t, before, s.run("query", "TABLE", "-w", filter, "-o", "json"), "unmounted")
 	s.run("mount", "TABLE")
 	require.Contains(t, s.run("index", "list", "TABLE"), "ordered(delay)")
+	require.Equal(t, untouched, everythingBelow(t, s.flights), "a mounted table is never written")
+}
+
+// everythingBelow is the name, size and time of change of every file and folder.
+func everythingBelow(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	require.NoError(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if err == nil {
+			out = append(out, fmt.Sprint(path, info.Size(), info.Mode(), info.ModTime()))
+		}
+		return err
+	}))
+	return out
 }
 
 func statOf(t *testing.T, text, key string) float64 {

@@ -36,7 +36,7 @@ func put(t *testing.T, path, text string) {
 func TestConfigurationIsOptional(t *testing.T) {
 	s, err := loadSettings("", fakeEnvironment(t))
 	require.NoError(t, err)
-	require.Empty(t, s.Catalog)
+	require.Empty(t, s.catalogs)
 	require.Empty(t, s.path)
 }
 
@@ -61,19 +61,18 @@ func TestConfigurationSearchOrder(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
-func TestConfigurationExpandsAndRefuses(t *testing.T) {
-	env := fakeEnvironment(t, "CRED", "id:secret")
-	put(t, "skomer.yaml", "version: 1\ndefault-catalog: prod\ncatalog:\n  prod: {type: rest, uri: 'https://x', credential: '${CRED}'}\n")
+func TestConfigurationIsStrict(t *testing.T) {
+	env := fakeEnvironment(t)
+	put(t, "skomer.yaml", "version: 1\ndefault-catalog: prod\ncatalog:\n  prod: {type: rest, uri: 'https://x', s3: {region: here}}\n")
 	s, err := loadSettings("", env)
 	require.NoError(t, err)
-	require.Equal(t, "id:secret", s.Catalog["prod"]["credential"])
+	require.Equal(t, map[string]string{"type": "rest", "uri": "https://x", "s3.region": "here"}, s.catalogs["prod"])
 	require.Equal(t, "prod", s.DefaultCatalog)
 
 	for text, class := range map[string]fault.Class{
-		"catalog: {p: {token: '${NOPE}'}}": fault.Invalid,
-		"overlay_root: /typo":              fault.Invalid,
-		"version: 2":                       fault.Unsupported,
-		"catalog: [":                       fault.Invalid,
+		"overlay_root: /typo": fault.Invalid,
+		"version: 2":          fault.Unsupported,
+		"catalog: [":          fault.Invalid,
 	} {
 		put(t, "skomer.yaml", text)
 		_, err = loadSettings("", env)
@@ -81,16 +80,16 @@ func TestConfigurationExpandsAndRefuses(t *testing.T) {
 	}
 }
 
-func TestConfigurationTakesPyIcebergs(t *testing.T) {
+func TestEnvironmentWins(t *testing.T) {
 	env := fakeEnvironment(t,
-		"PYICEBERG_CATALOG__LAKE__S3__ACCESS_KEY_ID", "AK",
-		"PYICEBERG_CATALOG__LAKE__URI", "http://py",
-		"SKOMER_CATALOG__LAKE__URI", "http://ours",
+		"SKOMER_CATALOG__LAKE__S3__ACCESS_KEY_ID", "AK",
+		"SKOMER_CATALOG__PROD__URI", "http://variable",
+		"SKOMER_OVERLAY_ROOT", "/variable",
 	)
-	put(t, filepath.Join(env.home, ".pyiceberg.yaml"), "catalog:\n  lake: {type: rest, uri: 'http://file'}\n  prod: {uri: 'http://theirs'}\n")
-	put(t, "skomer.yaml", "catalog: {prod: {uri: 'http://ours'}}\n")
+	put(t, "skomer.yaml", "catalog: {prod: {uri: 'http://file', type: rest}}\noverlay-root: /file\n")
 	s, err := loadSettings("", env)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"type": "rest", "uri": "http://ours", "s3.access-key-id": "AK"}, s.Catalog["lake"])
-	require.Equal(t, "http://ours", s.Catalog["prod"]["uri"])
+	require.Equal(t, map[string]string{"s3.access-key-id": "AK"}, s.catalogs["lake"])
+	require.Equal(t, map[string]string{"uri": "http://variable", "type": "rest"}, s.catalogs["prod"])
+	require.Equal(t, "/variable", s.OverlayRoot)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ A filter is SQL text:  = != <> < <= > >=   IN  NOT IN  BETWEEN  LIKE  IS [NOT] N
                        contains(list, value)
 Columns of structs are dotted (user.id), names with other characters are quoted ("user id"). Texts stand in single quotes, dates
 and times too: departed >= '2001-03-01'.
+
+A filter that starts with { is Iceberg's expression JSON, with its own treatment of null.
 
 Without --select every column is printed. _file and _pos are the data file and the row's position in it. With --limit the first
 rows by (_file, _pos) are printed. JSON output is one object a line; nested values in CSV are JSON.`
@@ -41,7 +44,7 @@ type queryFlags struct {
 
 func (f *queryFlags) add(cmd *cobra.Command) {
 	p := cmd.Flags()
-	p.StringVarP(&f.query.Where, "where", "w", "", "filter in SQL text (default: every row)")
+	p.StringVarP(&f.query.Where, "where", "w", "", "filter in SQL text, or expression JSON (default: every row)")
 	p.StringSliceVarP(&f.query.Select, "select", "s", nil, "columns to print, separated by commas (default: all)")
 	p.Int64Var(&f.query.Limit, "limit", -1, "print the first N rows by (_file, _pos); negative: all")
 	p.StringVar(&f.query.At, "at", "", "snapshot id, time (RFC 3339), branch or tag (default: the current snapshot)")
@@ -50,7 +53,11 @@ func (f *queryFlags) add(cmd *cobra.Command) {
 	p.BoolVar(&f.query.Strict, "strict", false, "check every file's tag before an index is believed (finds files overwritten in place)")
 }
 
+// check completes the query, and refuses flags that contradict each other.
 func (f *queryFlags) check() error {
+	if strings.HasPrefix(strings.TrimSpace(f.query.Where), "{") {
+		f.query.Filter, f.query.Where = []byte(f.query.Where), ""
+	}
 	if f.query.NoIndex && f.query.NoPrune {
 		return fault.New(fault.Invalid, "--no-index", "goes without saying with --no-prune").WithFix("give one of them")
 	}
