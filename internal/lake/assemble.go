@@ -65,7 +65,7 @@ func (a *assembly) add(p *part) error {
 			if err != nil {
 				return err
 			}
-			a.addDelete(p, spec, f, values)
+			a.addDelete(p, spec, i, values)
 			continue
 		}
 		if p.m.Deletes || p.listed.Deletes {
