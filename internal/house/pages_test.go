@@ -98,6 +98,17 @@ func TestArchitectureNamesEveryRoom(t *testing.T) {
 	}
 }
 
+// TestDecisionsAreListed keeps the table of contents of docs/adr whole.
+func TestDecisionsAreListed(t *testing.T) {
+	index := read(t, filepath.Join(root(), "docs", "adr", "README.md"))
+	pages, err := filepath.Glob(filepath.Join(root(), "docs", "adr", "0*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	for _, page := range pages {
+		require.Contains(t, index, "("+filepath.Base(page)+")", "docs/adr/README.md")
+	}
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
