@@ -145,7 +145,10 @@ func parseDirectory(name string, blob []byte, end int64) ([]Placed, error) {
 	for i := range out {
 		out[i] = readPlaced(r, end)
 	}
-	return out, r.Done()
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func readPlaced(r *bytescan.Reader, end int64) Placed {

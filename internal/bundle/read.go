@@ -50,8 +50,10 @@ func Open(ctx context.Context, st store.Store, key string) (*Bundle, error) {
 	} else if b.roots, err = b.read(ctx, blob.Offset, blob.Length); err != nil {
 		return nil, err
 	}
-	b.Artifacts, err = parseDirectory(key, b.roots, b.Footer.Start)
-	return b, err
+	if b.Artifacts, err = parseDirectory(key, b.roots, b.Footer.Start); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 func (b *Bundle) openFooter(ctx context.Context) (tail []byte, err error) {
