@@ -7,6 +7,6 @@ import (
 )
 
 func TestLaw(t *testing.T) {
-	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 270}
+	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 180}
 	law.Run(t)
 }

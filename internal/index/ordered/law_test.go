@@ -8,13 +8,13 @@ import (
 )
 
 func TestLaw(t *testing.T) {
-	law := indextest.Law{Kind: Kind{}, MaxWaves: 2, Columns: 270, Weak: longLiteral}
+	law := indextest.Law{Kind: Kind{}, MaxWaves: 2, Columns: 180, Weak: longLiteral}
 	law.Run(t)
 }
 
 // TestLawOfManyBlocks has blocks and pages so small that columns of some hundred rows fill both levels of the directory.
 func TestLawOfManyBlocks(t *testing.T) {
-	law := indextest.Law{Kind: Kind{sizes{block: 48, page: 200, runs: 3}}, MaxWaves: 2, Columns: 270, Weak: longLiteral}
+	law := indextest.Law{Kind: Kind{sizes{block: 48, page: 200, runs: 3}}, MaxWaves: 2, Columns: 180, Weak: longLiteral}
 	law.Run(t)
 }
 

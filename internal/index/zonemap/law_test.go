@@ -7,13 +7,13 @@ import (
 )
 
 func TestLaw(t *testing.T) {
-	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 270}
+	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 180}
 	law.Run(t)
 }
 
 // TestLawOfPageBlocks keeps no page in the root, so that doubtful row groups cost a wave.
 func TestLawOfPageBlocks(t *testing.T) {
-	law := indextest.Law{Kind: Kind{sizes{inline: 1, block: 60}}, MaxWaves: 1, Columns: 270}
+	law := indextest.Law{Kind: Kind{sizes{inline: 1, block: 60}}, MaxWaves: 1, Columns: 180}
 	law.Run(t)
 	if law.Reached("claims") == 0 {
 		t.Error("no row was ever claimed for certain")
