@@ -325,3 +325,20 @@ func TestUnknownDeleteScope(t *testing.T) {
 	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
 	require.ErrorContains(t, err, "data/x has no value of type string")
 }
+
+// TestReferencedByBounds: position deletes of one data file name it by equal bounds of their paths; others name none.
+func TestReferencedByBounds(t *testing.T) {
+	w := create(t, lakewrite.Spec{Schema: schemaOf(0, field(1, "a", column.Int))})
+	deletes := func(name, lower, upper string) lakewrite.File {
+		f := data(w, name)
+		f.Content = lakewrite.PositionDeletes
+		f.Metrics = map[int]lakewrite.Metric{filePathID: {Lower: []byte(lower), Upper: []byte(upper)}}
+		return f
+	}
+	equality := deletes("eq", "p", "p")
+	equality.Content, equality.EqualityID = lakewrite.EqualityDeletes, []int{1}
+	named := deletes("named", "p", "q")
+	named.Referenced = "r"
+	appendFiles(t, w, deletes("one", "p", "p"), deletes("two", "p", "q"), equality, named, deletes("none", "", ""))
+	require.Equal(t, []string{"p", "", "", "r", ""}, current(t, w).Deletes.Referenced)
+}
