@@ -152,10 +152,10 @@ func TestIcebergOpensOurBundles(t *testing.T) {
 			require.Equal(t, recs[i], alone)
 		}
 		blob := blobs[len(parts)]
-		frames, err := Frames("b", raw[blob.Offset:blob.Offset+blob.Length], blob.Offset)
+		found, err := frames("b", raw[blob.Offset:blob.Offset+blob.Length], blob.Offset)
 		require.NoError(t, err)
-		require.Len(t, frames, len(parts))
-		for i, f := range frames {
+		require.Len(t, found, len(parts))
+		for i, f := range found {
 			require.Equal(t, written[i].Lineage, f)
 		}
 	}
@@ -320,6 +320,13 @@ func TestDescribe(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, d.Artifacts[0].Problem)
 
+	bad = bytes.Clone(raw)
+	bad[written[0].Root.End()+3] ^= 1 // in the directory
+	d, err = Describe(t.Context(), put(t, bad), "b", false)
+	require.NoError(t, err)
+	require.NotEmpty(t, d.Problem)
+	require.Equal(t, written[0].Record, *d.Artifacts[0].Lineage)
+
 	var foreign bytes.Buffer
 	fw, err := iceberg.NewWriter(&foreign)
 	require.NoError(t, err)
@@ -384,7 +391,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(raw[written[0].Body.End():written[0].Lineage.End()])
 	f.Add([]byte("SKLN\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, blob []byte) {
-		places, _ := Frames("x", blob, 10)
+		places, _ := frames("x", blob, 10)
 		for _, p := range places {
 			_, err := ParseLineage("x", p, blob[p.Off-10:p.End()-10])
 			if err != nil {

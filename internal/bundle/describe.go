@@ -17,6 +17,8 @@ type Description struct {
 	Properties map[string]string `json:"properties,omitempty"`
 	Blobs      []BlobLine        `json:"blobs"`
 	Artifacts  []ArtifactLine    `json:"artifacts,omitempty"`
+	// Problem tells why the directory cannot be believed; the artifacts are then what the lineage blob alone tells.
+	Problem string `json:"problem,omitempty"`
 }
 
 // BlobLine is one blob as the footer lists it.
@@ -47,13 +49,20 @@ type ArtifactLine struct {
 
 // Describe reads footer, directory and lineage of a Puffin file. bodies says whether bodies are read and verified too.
 func Describe(ctx context.Context, st store.Store, key string, bodies bool) (*Description, error) {
-	b, err := Open(ctx, st, key)
+	b := &Bundle{Key: key, store: st}
+	tail, err := b.openFooter(ctx)
 	if err != nil {
 		return nil, err
 	}
+	damage := b.openDirectory(ctx, tail)
 	d := &Description{Key: key, Size: b.Size, Ours: b.roots != nil, Properties: b.Footer.Properties}
 	for _, x := range b.Footer.Blobs {
 		d.Blobs = append(d.Blobs, BlobLine{x.Type, x.Fields, x.SnapshotID, x.SequenceNumber, x.Offset, x.Length, x.Codec, x.Properties})
+	}
+	if damage != nil {
+		d.Problem = damage.Error()
+		d.Artifacts = b.survivors(ctx)
+		return d, nil
 	}
 	all := make([]int, len(b.Artifacts))
 	for i := range all {
@@ -67,6 +76,31 @@ func Describe(ctx context.Context, st store.Store, key string, bodies bool) (*De
 		return nil, fault.About(key, context.Cause(ctx))
 	}
 	return d, nil
+}
+
+// survivors is the artifacts that the lineage blob tells of.
+func (b *Bundle) survivors(ctx context.Context) (out []ArtifactLine) {
+	for _, blob := range b.Footer.Blobs {
+		if blob.Type != LineageType || blob.Codec != "" || blob.Length > maxLineage {
+			continue
+		}
+		raw, err := b.read(ctx, blob.Offset, blob.Length)
+		if err != nil {
+			return nil
+		}
+		places, _ := frames(b.Key, raw, blob.Offset) // those before the damage
+		for _, p := range places {
+			rec, err := ParseLineage(b.Key, p, raw[p.Off-blob.Offset:p.End()-blob.Offset])
+			if err != nil {
+				continue
+			}
+			out = append(out, ArtifactLine{
+				IndexID: rec.IndexID, BlobType: rec.BlobType, BodyOffset: rec.BlobOffset, BodyLength: rec.BlobLength, BodySHA256: rec.IndexChecksum,
+				LineageSize: p.Len, Lineage: rec, Problem: "its root is lost",
+			})
+		}
+	}
+	return out
 }
 
 func (b *Bundle) line(ctx context.Context, i int, rec *lineage.Record, err error, bodies bool) ArtifactLine {

@@ -73,6 +73,7 @@ const (
 	maxArtifacts = 1 << 20
 	maxText      = 1024
 	maxRoots     = 256 << 20 // bytes of a roots blob
+	maxLineage   = 256 << 20 // bytes of a lineage blob that is read whole
 )
 
 func appendPlace(w *bytescan.Writer, p lineage.Place) {

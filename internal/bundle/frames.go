@@ -6,9 +6,10 @@ import (
 	"github.com/skomerdb/skomer/internal/lineage"
 )
 
-// Frames finds the records of a lineage blob without its directory: how a bundle whose roots are damaged still tells what
-// it was made from. off is where the blob begins in the file. Each record is verified.
-func Frames(key string, blob []byte, off int64) ([]lineage.Place, error) {
+// frames finds the records of a lineage blob without its directory: how a bundle whose roots are damaged still tells what
+// it was made from. off is where the blob begins in the file. Each record is
+// verified; with an error come those before the damage.
+func frames(key string, blob []byte, off int64) ([]lineage.Place, error) {
 	r := bytescan.NewReader("lineage blob of "+key, blob)
 	if string(r.Bytes(len(lineageMagic))) != lineageMagic {
 		r.Fail("no lineage blob")

@@ -36,24 +36,30 @@ func Open(ctx context.Context, st store.Store, key string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.openDirectory(ctx, tail); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// openDirectory finds the artifacts, given the end of the file.
+func (b *Bundle) openDirectory(ctx context.Context, tail []byte) (err error) {
 	n := len(b.Footer.Blobs)
 	if n == 0 || b.Footer.Blobs[n-1].Type != RootsType {
-		return b, nil
+		return nil
 	}
 	blob := b.Footer.Blobs[n-1]
 	if blob.Codec != "" || blob.Length > maxRoots {
-		return nil, fault.New(fault.Unsupported, key, "roots blob of %d bytes with codec %q", blob.Length, blob.Codec)
+		return fault.New(fault.Unsupported, b.Key, "roots blob of %d bytes with codec %q", blob.Length, blob.Codec)
 	}
 	b.rootsOff = blob.Offset
 	if first := b.Size - int64(len(tail)); blob.Offset >= first {
 		b.roots = tail[blob.Offset-first:][:blob.Length]
 	} else if b.roots, err = b.read(ctx, blob.Offset, blob.Length); err != nil {
-		return nil, err
+		return err
 	}
-	if b.Artifacts, err = parseDirectory(key, b.roots, b.Footer.Start); err != nil {
-		return nil, err
-	}
-	return b, nil
+	b.Artifacts, err = parseDirectory(b.Key, b.roots, b.Footer.Start)
+	return err
 }
 
 func (b *Bundle) openFooter(ctx context.Context) (tail []byte, err error) {
