@@ -122,7 +122,7 @@ func like(pattern string, escape rune, s string) bool {
 	rest := pattern[n:]
 	switch {
 	case escape != 0 && p == escape:
-		p, n = utf8.DecodeRuneInString(rest)
+		_, n = utf8.DecodeRuneInString(rest)
 		return strings.HasPrefix(s, rest[:n]) && like(rest[n:], escape, s[n:])
 	case p == '%':
 		for i := 0; i <= len(s); i++ {

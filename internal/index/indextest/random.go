@@ -111,9 +111,11 @@ func float(r *rand.Rand) float64 {
 	}
 }
 
-var stems = []string{"", "a", "ab", "abc", "b", "zebra", "é", "\U0001F427", "a\uD7FF", "%", "a_b", "foo\\bar",
+var stems = []string{
+	"", "a", "ab", "abc", "b", "zebra", "é", "\U0001F427", "a\uD7FF", "%", "a_b", "foo\\bar",
 	strings.Repeat("a", 15), strings.Repeat("q", 63), strings.Repeat("q", 64), strings.Repeat("q", 65), strings.Repeat("q", 70),
-	strings.Repeat("\U0010FFFF", 17), strings.Repeat("w", 1023), strings.Repeat("w", 1024), strings.Repeat("w", 1025), strings.Repeat("w", 1100)}
+	strings.Repeat("\U0010FFFF", 17), strings.Repeat("w", 1023), strings.Repeat("w", 1024), strings.Repeat("w", 1025), strings.Repeat("w", 1100),
+}
 
 func text(r *rand.Rand) string {
 	s := ""
@@ -213,7 +215,7 @@ func (c *Column) Vector(r *rand.Rand, i, j int) *column.Vector {
 
 // Cuts draws the starts of granules over n rows: groups, and pages that contain them.
 func Cuts(r *rand.Rand, n int) (groups, pages []uint32) {
-	for i := 0; i < n; i++ {
+	for i := range n {
 		switch {
 		case i == 0 || r.IntN(n/3+1) == 0:
 			groups, pages = append(groups, uint32(i)), append(pages, uint32(i))

@@ -19,7 +19,8 @@ var schema = &column.Schema{Fields: []column.Field{
 	{ID: 2, Name: "Order Date", Type: column.Of(column.Date)},
 	{ID: 3, Name: "address", Type: column.Type{Kind: column.Struct, Fields: []column.Field{{ID: 4, Name: "city", Type: column.Of(column.String)}}}},
 	{ID: 5, Name: "tags", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 6, Name: "element", Type: column.Of(column.String)}}}},
-	{ID: 7, Name: "Name", Type: column.Of(column.String)}, {ID: 8, Name: "NAME", Type: column.Of(column.String)},
+	{ID: 7, Name: "Name", Type: column.Of(column.String)},
+	{ID: 8, Name: "NAME", Type: column.Of(column.String)},
 	{ID: 9, Name: `say "hi"`, Type: column.Of(column.Int)},
 	{ID: 10, Name: "größe", Type: column.Of(column.Double)},
 }}

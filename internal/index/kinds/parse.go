@@ -18,6 +18,8 @@ type Declaration struct {
 	Params  index.Params
 }
 
+const quoteNames = `names with spaces or signs are written in double quotes: "Order Date"`
+
 // maxExpr bounds the text of a declaration.
 const maxExpr = 16 << 10
 
@@ -111,18 +113,16 @@ type scanner struct {
 	err  error
 }
 
-func (s *scanner) fail(reason string, args ...any) *fault.Error {
-	e := fault.New(fault.Invalid, "index declaration", "at character "+position(s.text, s.at)+": "+reason, args...)
+func (s *scanner) fail(fix, reason string, args ...any) {
 	if s.err == nil {
-		s.err = e
+		s.err = fault.New(fault.Invalid, "index declaration", "at character "+position(s.text, s.at)+": "+reason, args...).WithFix("%s", fix)
 	}
-	return e
 }
 
 func (s *scanner) declaration() (d Declaration, names []string) {
 	kind := s.word(isNameRune)
 	if s.err == nil && kind == "" {
-		s.fail("expected the name of an index kind").WithFix("write for example %s", table[0].Example)
+		s.fail("write for example "+table[0].Example, "expected the name of an index kind")
 	}
 	entry, ok := ByName(strings.ToLower(kind))
 	if s.err == nil && !ok {
@@ -130,19 +130,19 @@ func (s *scanner) declaration() (d Declaration, names []string) {
 	}
 	d.Entry, d.Params = entry, index.Params{}
 	if !s.take('(') {
-		s.fail("expected ( and the columns to index").WithFix("write for example %s", entry.Example)
+		s.fail("write for example "+entry.Example, "expected ( and the columns to index")
 	}
 	for s.err == nil {
 		name := s.token(isNameRune, `"`)
 		if s.err == nil && name == "" {
-			s.fail("expected a column name").WithFix(`names with spaces or signs are written in double quotes: "Order Date"`)
+			s.fail(quoteNames, "expected a column name")
 		}
 		names = append(names, name)
 		if s.take(')') {
 			break
 		}
 		if !s.take(',') {
-			s.fail("expected , or ) after column %s", name).WithFix(`names with spaces or signs are written in double quotes: "Order Date"`)
+			s.fail(quoteNames, "expected , or ) after column %s", name)
 		}
 	}
 	for s.err == nil && s.more() {
@@ -169,15 +169,15 @@ func (s *scanner) unknownKind(kind string) {
 func (s *scanner) param(params index.Params) {
 	key := s.word(isNameRune)
 	if key == "" || !s.take('=') {
-		s.fail("expected key=value").WithFix("parameters follow the columns: bloom(user_id) fpp=0.01")
+		s.fail("parameters follow the columns: bloom(user_id) fpp=0.01", "expected key=value")
 		return
 	}
 	value := s.token(isValueRune, `"'`)
 	if _, twice := params[key]; twice {
-		s.fail("parameter %s is given twice", key)
+		s.fail("give it once", "parameter %s is given twice", key)
 	}
 	if s.err == nil && value == "" {
-		s.fail("parameter %s has no value", key)
+		s.fail("write a value after =, in quotes if it has spaces", "parameter %s has no value", key)
 	}
 	params[key] = value
 }
@@ -238,6 +238,6 @@ func (s *scanner) token(accept func(rune) bool, quotes string) string {
 			return b.String()
 		}
 	}
-	s.fail("the quote %c is not closed", q)
+	s.fail("a quote inside is doubled", "the quote %c is not closed", q)
 	return ""
 }

@@ -89,14 +89,14 @@ type cursor struct {
 	buf    [12]byte
 }
 
-func (a *cursor) less(b *cursor) bool {
-	if a.narrow != b.narrow {
-		return a.narrow < b.narrow
+func (c *cursor) less(d *cursor) bool {
+	if c.narrow != d.narrow {
+		return c.narrow < d.narrow
 	}
-	if c := bytes.Compare(a.key, b.key); c != 0 {
-		return c < 0
+	if order := bytes.Compare(c.key, d.key); order != 0 {
+		return order < 0
 	}
-	return a.row < b.row
+	return c.row < d.row
 }
 
 // next reads the next pair; ok is false at the end of the run.
