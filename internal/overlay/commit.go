@@ -5,7 +5,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -210,7 +209,5 @@ func pause(ctx context.Context, try int) bool {
 		return ctx.Err() == nil
 	}
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 func systemMs() int64 { return time.Now().UnixMilli() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"strconv"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -100,7 +101,7 @@ func (w *chunkPuts) put(ctx context.Context, entries []entry) (ref chunkRef, c *
 	if !done {
 		w.n++
 		ref = chunkRef{
-			name: w.commit + "-" + itoa(w.n), artifacts: enc.artifacts, files: enc.files, hotLen: int64(len(enc.hot)), wideLen: int64(len(enc.wide)),
+			name: w.commit + "-" + strconv.Itoa(w.n), artifacts: enc.artifacts, files: enc.files, hotLen: int64(len(enc.hot)), wideLen: int64(len(enc.wide)),
 			hotCRC: bytescan.CRC32C(enc.hot), wideCRC: bytescan.CRC32C(enc.wide), sha: sum,
 		}
 	}

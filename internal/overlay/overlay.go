@@ -47,8 +47,8 @@ func (o *Overlay) DataKey(name string) string { return o.key("data", name) }
 
 func (o *Overlay) key(parts ...string) string { return o.prefix + "/" + strings.Join(parts, "/") }
 
-// Latest returns the newest version: one listing, and if it is not the one already known, a read of its body and a wave for
-// the chunks that are new. A NotFound fault means that the table is not mounted here.
+// Latest returns the newest version. Where one is known, a single round trip finds out that it still is the newest; otherwise
+// a listing of one key, a read of the body and a wave for the chunks that are new. A NotFound fault means that the table is not mounted here.
 func (o *Overlay) Latest(ctx context.Context) (*Version, error) {
 	v, err := o.newest(ctx)
 	if err != nil {
@@ -66,14 +66,20 @@ func (o *Overlay) notMounted() error {
 
 // newest is the newest version, mounted or not; nil if there is none.
 func (o *Overlay) newest(ctx context.Context) (*Version, error) {
-	number, err := o.newestNumber(ctx)
-	if err != nil || number == 0 {
-		return nil, err
-	}
 	o.mu.Lock()
 	known := o.latest
 	o.mu.Unlock()
-	if known != nil && known.number >= number {
+	if known != nil && o.last(ctx, known.number) {
+		return known, nil
+	}
+	number, err := o.newestNumber(ctx)
+	if err == nil && known != nil && number < known.number {
+		o.forget(known)
+	}
+	if err != nil || number == 0 {
+		return nil, err
+	}
+	if known != nil && known.number == number {
 		return known, nil
 	}
 	v, err := o.load(ctx, number)
@@ -82,6 +88,13 @@ func (o *Overlay) newest(ctx context.Context) (*Version, error) {
 	}
 	o.remember(v)
 	return v, nil
+}
+
+// last reports whether a version is known to be there and to have no successor. Versions have no gaps: a commit makes the one
+// after a version that exists, and names stay.
+func (o *Overlay) last(ctx context.Context, number uint64) bool {
+	at := o.store.Stat(ctx, []string{o.key("versions", versionName(number)), o.key("versions", versionName(number+1))})
+	return at[0].Err == nil && fault.Is(at[1].Err, fault.NotFound)
 }
 
 // newestNumber lists one key; only strange objects below versions/ make it list more.
@@ -124,6 +137,16 @@ func (o *Overlay) remember(v *Version) {
 	}
 	if !slices.ContainsFunc(v.warnings, func(w Warning) bool { return !lasting(w.Reason) }) {
 		o.latest = v
+	}
+}
+
+// forget drops a version that somebody deleted with its overlay.
+func (o *Overlay) forget(v *Version) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.latest == v {
+		o.latest = nil
+		clear(o.chunks)
 	}
 }
 

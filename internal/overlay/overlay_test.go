@@ -1,12 +1,14 @@
 package overlay
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 func TestAnUnmountedPrefixIsNotFound(t *testing.T) {
@@ -126,4 +128,71 @@ func TestInFlightBuildsAreSeenUntilWithdrawn(t *testing.T) {
 	list, err = o.InFlight(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)
+}
+
+// TestO48CompactionLeavesTheOldIndexBehind: an index of a file says nothing of the file that replaced it, nor of another
+// incarnation under the same path.
+func TestO48CompactionLeavesTheOldIndexBehind(t *testing.T) {
+	o, id := withIndex(t, newMem())
+	old := fileID(1)
+	v := commit(t, o, nil, Publish(nil, build("b1", artifact(id, 0, old)))).Version
+	rewritten := old
+	rewritten.Path = "s3://lake/t/data/compacted.parquet"
+	require.Empty(t, v.Find(rewritten.Path))
+	p := v.Find(old.Path)[0]
+	info, _ := v.Artifact(p.At)
+	recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
+	now := lineage.Current{File: recorded, FooterRecords: lineage.Unknown}
+	options := lineage.Options{TableUUID: testTable.UUID, TableLastSequence: 3}
+	require.True(t, lineage.Check(info.Claim(), recorded, now, options).OK())
+	now.Tag = `"overwritten in place, with as many rows and bytes"`
+	require.Equal(t, lineage.TagMismatch, lineage.Check(info.Claim(), recorded, now, options).Reason)
+}
+
+func TestAnUnchangedOverlayIsOneRoundTrip(t *testing.T) {
+	st := &requests{Store: newMem()}
+	o, _ := withIndex(t, st)
+	o.Close()
+	st.n = 0
+	for range 3 {
+		latest(t, o)
+	}
+	require.Equal(t, 2*3, st.n)
+	commit(t, other(o), nil, AddIndex(definition("zonemap", 4)))
+	require.Len(t, latest(t, o).Indexes(), 2)
+}
+
+func TestAnOverlayThatIsDeletedIsNotRemembered(t *testing.T) {
+	st := newMem()
+	o, _ := withIndex(t, st)
+	o.Close()
+	require.NoError(t, st.Delete(t.Context(), keys(t, st, "o/")))
+	_, err := o.Latest(t.Context())
+	require.True(t, fault.Is(err, fault.NotFound), err)
+	commit(t, o, nil, Mount(testTable, testUpstream))
+	require.Equal(t, uint64(1), latest(t, o).Number())
+	require.Equal(t, uint64(1), fresh(t, o).Number())
+	require.Empty(t, latest(t, o).Indexes())
+	require.Equal(t, uint64(2), commit(t, o, latest(t, o), AddIndex(definition("bloom", 3))).Version.Number())
+}
+
+// requests counts what is asked of a store.
+type requests struct {
+	store.Store
+	n int
+}
+
+func (r *requests) Fetch(ctx context.Context, reads []store.Read) []store.Result {
+	r.n += len(reads)
+	return r.Store.Fetch(ctx, reads)
+}
+
+func (r *requests) Stat(ctx context.Context, keys []string) []store.Info {
+	r.n += len(keys)
+	return r.Store.Stat(ctx, keys)
+}
+
+func (r *requests) List(ctx context.Context, prefix, after string, n int) ([]store.Info, error) {
+	r.n++
+	return r.Store.List(ctx, prefix, after, n)
 }
