@@ -13,6 +13,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/lake/catalog"
+	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/store"
@@ -36,6 +37,7 @@ type Client struct {
 	catalogs lake.Catalogs
 	footers  *parquetio.Footers
 	readers  *wave.Kept
+	masks    *mask.Cache
 
 	mu     sync.Mutex
 	cached map[store.Store]store.Store // overlay stores behind the byte cache
@@ -63,6 +65,7 @@ func New(c Config) (*Client, error) {
 	return &Client{
 		config: c, resolve: resolve, catalogs: catalogs,
 		footers: parquetio.NewFooters(c.CacheBytes / 4), readers: wave.NewKept(c.CacheBytes / 4),
+		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
 	}, nil
 }
@@ -148,7 +151,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 		mapping = append(mapping, lake.Rule{From: m.From, To: m.To})
 	}
 	t := &Table{
-		client: c, name: name, options: o, facts: map[string]*facts.Snapshot{},
+		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{},
 		lake: lake.New(lake.Options{Resolve: c.resolve, Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes}),
 	}
 	if err := t.refresh(ctx); err != nil {

@@ -25,6 +25,8 @@ type Explanation struct {
 	// RowsMust match by evidence alone; RowsMay is those and the ones to be rechecked.
 	RowsMust int64 `json:"rows_must"`
 	RowsMay  int64 `json:"rows_may"`
+	// RowsDeleted may match by evidence and are hidden by deletes.
+	RowsDeleted int64 `json:"rows_deleted"`
 	// ScanBytes and KeptBytes are the sizes of the files that a plain scan reads after pruning, and of those left.
 	ScanBytes int64           `json:"scan_bytes"`
 	KeptBytes int64           `json:"kept_bytes"`
@@ -51,6 +53,7 @@ type FileDecision struct {
 	By      string `json:"by"` // the evidence; empty: nothing speaks against the file
 	Must    int64  `json:"rows_must"`
 	May     int64  `json:"rows_may"`
+	Deleted int64  `json:"rows_deleted"` // hidden by deletes, of those that may match by evidence
 	Records int64  `json:"records"`
 }
 
@@ -71,6 +74,11 @@ func (t *Table) Explain(ctx context.Context, q Query, analyze bool) (*Explanatio
 	if err := r.prepare(store.WithCounter(ctx, &r.usage), true); err != nil {
 		return nil, err
 	}
+	counters, err := r.reader().Hide(store.WithCounter(ctx, &r.usage), r.plan)
+	if err != nil {
+		return nil, err
+	}
+	r.finish(counters)
 	e := r.explanation()
 	if analyze {
 		if err := r.Each(ctx, func(*Batch) error { return nil }); err != nil {
@@ -101,7 +109,8 @@ func (r *Rows) explanation() *Explanation {
 	e.ScanBytes = e.KeptBytes
 	for i, d := range p.Decisions {
 		d.Kept = kept[i]
-		e.Files = append(e.Files, FileDecision{Path: f.Path[i], Kept: d.Kept, By: d.By, Must: d.Must, May: d.May, Records: f.Records[i]})
+		e.Files = append(e.Files, FileDecision{Path: f.Path[i], Kept: d.Kept, By: d.By, Must: d.Must, May: d.May, Deleted: d.Deleted, Records: f.Records[i]})
+		e.RowsDeleted += d.Deleted
 		if !d.Kept && d.ByIndex {
 			e.ScanBytes += f.Size[i]
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/predicate/icebergjson"
@@ -68,9 +68,6 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 	if err != nil {
 		return err
 	}
-	if err := refuseDeletes(s); err != nil {
-		return err
-	}
 	tree, err := bind(r.query, s.Schema)
 	if err != nil {
 		return err
@@ -103,15 +100,6 @@ func (r *Rows) lookUpOverlay(ctx context.Context) (err error) {
 		return err
 	}
 	r.overlayLost = err
-	return nil
-}
-
-// refuseDeletes refuses snapshots whose rows this version cannot tell live from deleted.
-func refuseDeletes(s *facts.Snapshot) error {
-	if n := s.Deletes.Len(); n > 0 {
-		return fault.New(fault.Unsupported, s.MetadataPath, "snapshot %d has %d delete files, which are not read yet", s.ID, n).
-			WithFix("compact the table so that its deletes are applied, or query an earlier snapshot with --at")
-	}
 	return nil
 }
 
@@ -219,6 +207,10 @@ func (r *Rows) reader() *scan.Reader {
 	c := r.table.client
 	return &scan.Reader{
 		Store: r.data, Footers: c.footers, Workers: c.config.Workers, Memory: c.config.Memory / 4, KeepAll: r.query.NoPrune,
+		Masks: &mask.Masker{
+			Store: r.data, Footers: c.footers, Cache: c.masks, Map: r.table.mapping.Apply, Workers: c.config.Workers,
+			Memory: c.config.Memory / 4,
+		},
 	}
 }
 
@@ -272,6 +264,12 @@ func (r *Rows) finish(c scan.Counters) {
 	r.stats.RowGroups += c.RowGroups
 	r.stats.Pages += c.Pages
 	r.stats.Rows += c.Rows
+	r.stats.DeleteFiles += c.DeleteFiles
+	for _, w := range c.Warnings {
+		if !slices.Contains(r.stats.Warnings, w) {
+			r.stats.Warnings = append(r.stats.Warnings, w)
+		}
+	}
 	r.stats.Seconds = time.Since(r.start).Seconds()
 	for _, path := range c.Changed {
 		r.plan.Report.Rejected = append(r.plan.Report.Rejected, scan.Rejection{

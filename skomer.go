@@ -93,12 +93,14 @@ type Stats struct {
 	FilesOpened    int              `json:"files_opened"`
 	RowGroups      int              `json:"row_groups"`
 	Pages          int              `json:"pages"`
+	DeleteFiles    int              `json:"delete_files"` // delete files and vectors read; those in memory cost nothing
 	Requests       int64            `json:"requests"`
 	Bytes          int64            `json:"bytes"`
 	Waves          int64            `json:"waves"`
 	IndexesUsed    []string         `json:"indexes_used"`
 	IndexesMissing []string         `json:"indexes_missing"` // indexes that would help and do not cover every file
 	Rejected       map[string]int64 `json:"rejected"`        // artifacts not believed, by reason
+	Warnings       []string         `json:"warnings,omitempty"`
 	Rows           int64            `json:"rows"`
 	SnapshotID     int64            `json:"snapshot_id"`
 	OverlayVersion uint64           `json:"overlay_version"`

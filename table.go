@@ -17,6 +17,7 @@ type Table struct {
 	client  *Client
 	name    string
 	options TableOptions
+	mapping lake.Mapping
 	lake    *lake.Lake
 	where   string // location of the overlay
 
@@ -36,6 +37,13 @@ func (t *Table) Name() string { return t.name }
 
 // Overlay is the location of the table's overlay, mounted or not.
 func (t *Table) Overlay() string { return t.where }
+
+// Location is the table's location as its metadata states it.
+func (t *Table) Location() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.table.Location()
+}
 
 // Close waits for what is still being written in the background: the overlay's readable head.
 func (t *Table) Close() { t.overlay.Close() }

@@ -6,6 +6,7 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/rowset"
 	"github.com/skomerdb/skomer/internal/store"
@@ -13,14 +14,14 @@ import (
 
 // open reads the footers of files, binds their columns, and narrows their verdicts by Parquet statistics. A file that
 // changed since it was indexed, or since its footer was kept, is opened once more without evidence.
-func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
+func (x *run) open(ctx context.Context, files []File, masks []*mask.Mask) ([]*file, error) {
 	out := make([]*file, len(files))
 	for i := range files {
 		f := &files[i]
 		if err := x.readable(f); err != nil {
 			return nil, err
 		}
-		out[i] = &file{run: x, plan: f, path: f.Path, tag: f.Tag, verdict: f.Verdict}
+		out[i] = &file{run: x, plan: f, path: f.Path, tag: f.Tag, verdict: f.Verdict, mask: masks[i]}
 	}
 	if err := x.footers(ctx, out); err != nil {
 		return nil, err
@@ -88,12 +89,13 @@ func (x *run) footers(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// bind finds the columns in the file. A footer that counts other rows than the manifest voids the verdict.
+// bind finds the columns in the file and hides deleted rows. A footer that counts other rows than the manifest voids the verdict.
 func (f *file) bind() error {
 	pf := f.opened.File
 	if pf.Rows() != int64(f.verdict.May.Size()) {
 		f.verdict = rowset.Maybe(uint32(pf.Rows()))
 	}
+	f.verdict = hide(f.verdict, f.mask)
 	names := f.run.plan.Snapshot.NameMapping
 	var err error
 	if !f.verdict.Exact() {

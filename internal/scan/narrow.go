@@ -24,7 +24,7 @@ func (f *file) narrow() {
 		}
 		return statistics(f.check.Statistics(i), judge, f.verdict.May)
 	})
-	f.verdict = rowset.Tighten(f.verdict, said)
+	f.verdict = hide(rowset.Tighten(f.verdict, said), f.mask) // what statistics prove may be deleted
 }
 
 // statistics is the verdict of a leaf from a column's row groups, and from the pages of those in doubt that hold any row of

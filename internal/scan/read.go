@@ -9,6 +9,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/rowset"
@@ -21,6 +22,8 @@ type Reader struct {
 	Footers *parquetio.Footers
 	Workers int   // goroutines that decode; 0: one a core
 	Memory  int64 // bytes of file data held at once; 0: 256 MiB
+	// Masks finds deleted rows. Plans of snapshots with delete files need it.
+	Masks *mask.Masker
 	// KeepAll switches off skipping by Parquet statistics: every page of every row group is decoded.
 	KeepAll bool
 }
@@ -113,10 +116,14 @@ func (x *run) settle(ctx context.Context, files []File) error {
 
 // group reads one run of files: their footers in one wave, then units of row groups.
 func (x *run) group(ctx context.Context, files []File) error {
-	if x.rows == nil && !x.KeepAll {
-		files = x.countSettled(files)
+	masks, err := x.deleted(ctx, files)
+	if err != nil {
+		return err
 	}
-	opened, err := x.open(ctx, files)
+	if x.rows == nil && !x.KeepAll {
+		files, masks = x.countSettled(files, masks)
+	}
+	opened, err := x.open(ctx, files, masks)
 	if err != nil {
 		return err
 	}
@@ -146,16 +153,16 @@ func (x *run) group(ctx context.Context, files []File) error {
 }
 
 // countSettled counts the files whose verdict leaves no doubt and returns the others.
-func (x *run) countSettled(files []File) []File {
-	rest := files[:0:0]
-	for _, f := range files {
-		if f.Verdict.Exact() {
-			x.counters.Rows += f.Verdict.Must.Count()
+func (x *run) countSettled(files []File, masks []*mask.Mask) ([]File, []*mask.Mask) {
+	rest, restMasks := files[:0:0], masks[:0:0]
+	for i, f := range files {
+		if f.Verdict.Exact() && masks[i].Fits(f.Records) {
+			x.counters.Rows += hide(f.Verdict, masks[i]).Must.Count()
 			continue
 		}
-		rest = append(rest, f)
+		rest, restMasks = append(rest, f), append(restMasks, masks[i])
 	}
-	return rest
+	return rest, restMasks
 }
 
 // units answers a run of units: recheck, then project.

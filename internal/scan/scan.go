@@ -62,6 +62,7 @@ type Decision struct {
 	By        string // what ruled it out, or how many rows are left by which evidence
 	ByIndex   bool   // index evidence spoke
 	Must, May int64
+	Deleted   int64 // rows of the file that deletes hide, among those that may match
 }
 
 // Rows receives an answer batch of one file; it must not keep it.
@@ -73,6 +74,8 @@ type Counters struct {
 	RowGroups   int // row groups of which at least one page was read
 	Pages       int // page runs fetched
 	Rows        int64
+	DeleteFiles int      // delete files and vectors read
+	Warnings    []string // what was ignored in them
 	// Changed is the files whose tag no longer matched their index and which were therefore scanned.
 	Changed []string
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/rowset"
@@ -21,7 +22,8 @@ type file struct {
 	opened  *parquetio.Opened
 	check   *parquetio.Binding // the predicate's columns; nil if nothing is unsure
 	project *parquetio.Binding // the projection; nil when only counting
-	verdict rowset.Verdict
+	mask    *mask.Mask
+	verdict rowset.Verdict // without deleted rows once the file is bound
 }
 
 // unit is some neighbouring row groups of a file: what one goroutine decodes.

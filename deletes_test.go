@@ -1,0 +1,254 @@
+package skomer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/realdata"
+)
+
+const impalaIce = "impala/iceberg/hadoop_catalog/ice/"
+
+// deletedTables is the real tables with deletes and their rows as the engines that wrote them state them.
+var deletedTables = []struct {
+	dir, at string
+	columns string // of the rows, the first an integer that filters are tried on
+	rows    string
+}{
+	{impalaIce + "iceberg_v2_no_deletes", "", "i s", "1 x, 2 y, 3 z"},
+	{impalaIce + "iceberg_v2_delete_positional", "6816997371555012807", "id data", "1 a, 2 b, 3 c"},
+	{impalaIce + "iceberg_v2_delete_positional", "", "id data", "1 a, 3 c"},
+	{impalaIce + "iceberg_v2_positional_delete_all_rows", "", "i s", ""},
+	{impalaIce + "iceberg_v2_positional_update_all_rows", "", "i s", "1 A, 2 B, 3 C"},
+	{impalaIce + "iceberg_v2_null_delete_record", "", "i j", "1 1, 2 2, 3 3, 3 3, 4 4, 4 4"},
+	{impalaIce + "iceberg_spark_compaction_with_dangling_delete", "", "id", "1, 2, 3, 5"},
+	{impalaIce + "iceberg_v2_delete_equality", "", "id data", "1 test_1_base, 2 test_2_updated"},
+	{impalaIce + "iceberg_v2_delete_equality_nulls", "4346796256488077976", "i s", "- str2, 1 str1, 3 str3"},
+	{impalaIce + "iceberg_v2_delete_equality_nulls", "", "i s", "- str5, 1 str1, 4 str4"},
+	{impalaIce + "iceberg_v2_delete_equality_multi_eq_ids", "8127619959873391049", "i s", "1 str1, 2 str2, 3 str3_updated"},
+	{impalaIce + "iceberg_v2_delete_equality_multi_eq_ids", "", "i s", "1 str1, 2222 str2, 33 str3_updated_twice, 4 str4_updated, 5 str5"},
+	{impalaIce + "iceberg_v2_delete_equality_partitioned", "", "i d", "1 2023-12-24, 2 2023-12-24, 222 2023-12-25, 333333 2023-12-24, 4 2023-12-24, 1 2023-12-25"},
+	{impalaIce + "iceberg_v2_delete_equality_partition_evolution", "", "i s", "111 str1, 2 str2"},
+	{impalaIce + "iceberg_v2_delete_both_eq_and_pos", "", "i s d", "2 str2_updated 2023-12-13, 3 str3 2023-12-23"},
+	{impalaIce + "iceberg_v2_delete_pos_and_multi_eq_ids", "", "i s d", "1 str1 2020-12-01, 333333 str3 2024-01-25, 4 str4 2024-01-26, 5 str5 2024-01-27"},
+	{impalaIce + "iceberg_v2_equality_delete_schema_evolution", "3986738438831924669", "i", "1, 4, 5"},
+	{impalaIce + "iceberg_v2_equality_delete_schema_evolution", "", "i d str j", "1 2024-03-20 str1 -, 44 2024-03-21 str4 4444, 5 2024-03-22 str5 -"},
+	{"impala/iceberg/iceberg_v3/iceberg_v3_deletion_vectors", "", "i", "1, 3, 5"},
+	{"duckdb-iceberg/equality_deletes/warehouse/mydb/mytable", "", "id name bir", "4 d 2025-01-04, 5 e 2025-01-05"},
+	{"duckdb-iceberg/equality_deletes/warehouse/mydb/mytable_partitioned", "", "id", "1, 4, 5"},
+	{"duckdb-iceberg/equality_delete_cross_partition/warehouse/ns/t", "", "key part val", "100 1 p1-k100, 888 1 p1-k888, 999 0 p0-k999"},
+	{"duckdb-iceberg/equality_delete_extra_column/warehouse/ns/t", "", "id val", "1 a, 3 c"},
+}
+
+// deletedCounts is the tables that are stated by their number of rows.
+var deletedCounts = []struct {
+	dir, at, where string
+	rows           int64
+}{
+	{impalaIce + "iceberg_v2_positional_delete_all_rows", "8593920101374128463", "", 3},
+	{impalaIce + "iceberg_v2_positional_not_all_data_files_have_delete_files", "7490459762454857930", "", 10},
+	{impalaIce + "iceberg_v2_positional_not_all_data_files_have_delete_files", "752781918366351945", "", 9},
+	{impalaIce + "iceberg_v2_positional_not_all_data_files_have_delete_files", "", "", 6},
+	{impalaIce + "iceberg_v2_positional_update_all_rows", "3877007445826010687", "", 3},
+	{impalaIce + "iceberg_v2_partitioned_position_deletes", "2057976186205897384", "", 20},
+	{impalaIce + "iceberg_v2_partitioned_position_deletes", "", "", 10},
+	{impalaIce + "iceberg_lineitem_multiblock", "", "", 17886},
+	{impalaIce + "iceberg_lineitem_multiblock", "", "l_linenumber % 5 = 0", 0},
+	{impalaIce + "iceberg_lineitem_multiblock", "", "l_linenumber = 5", 0},
+	{impalaIce + "iceberg_v2_delete_positional", "", "id = 2", 0},
+	{impalaIce + "iceberg_v2_null_delete_record", "", "j < 3", 2},
+	{"icebird/hyperparam-iceberg/java/bunnies", "", "", 15},
+	{"icebird/hyperparam-iceberg/spark/bunnies", "", "", 20},
+}
+
+// openReal opens a real table whose stated locations are mapped to where it lies.
+func openReal(t *testing.T, rel string) *skomer.Table {
+	t.Helper()
+	ctx := context.Background()
+	root := realdata.Root(t)
+	name := filepath.Join(root, rel)
+	if strings.Contains(rel, "equality_delete_extra_column") { // its last version has a name outside every rule
+		name = filepath.Join(name, "metadata", "vfinal.metadata.json")
+	}
+	c, err := skomer.New(skomer.Config{
+		OverlayRoot: t.TempDir(), MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1,
+	})
+	require.NoError(t, err)
+	first, err := c.Open(ctx, name, skomer.TableOptions{})
+	require.NoError(t, err)
+	location := first.Location()
+	first.Close()
+	dir := filepath.Join(root, rel)
+	mapping := []skomer.Mapping{
+		{From: location, To: dir}, {From: filepath.Base(dir), To: dir}, {From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
+		{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
+		{From: "hdfs://localhost:20500/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
+	}
+	if _, path, ok := strings.Cut(location, "://"); ok && strings.Contains(path, "/") {
+		mapping = append(mapping, skomer.Mapping{From: path[strings.IndexByte(path, '/'):], To: dir})
+	}
+	table, err := c.Open(ctx, name, skomer.TableOptions{Map: mapping})
+	require.NoError(t, err)
+	t.Cleanup(table.Close)
+	return table
+}
+
+// index mounts a table with every index that its columns allow.
+func index(t *testing.T, table *skomer.Table) {
+	t.Helper()
+	ctx := context.Background()
+	require.NoError(t, table.Mount(ctx))
+	d, err := table.Describe(ctx, "")
+	require.NoError(t, err)
+	n := 0
+	for _, col := range d.Columns {
+		for _, k := range kinds.All() {
+			if _, err := table.AddIndex(ctx, fmt.Sprintf("%s(%q)", k.Name, col.Name)); err == nil {
+				n++
+			}
+		}
+	}
+	require.Positive(t, n)
+	_, err = table.Sync(ctx, skomer.SyncOptions{})
+	require.NoError(t, err)
+}
+
+// answer is the rows of a query as sorted text: columns apart by spaces, null as -.
+func answer(t *testing.T, table *skomer.Table, q skomer.Query) []string {
+	t.Helper()
+	q.Limit = -1
+	rows, err := table.Query(context.Background(), q)
+	require.NoError(t, err)
+	out := []string{}
+	require.NoError(t, rows.Each(context.Background(), func(b *skomer.Batch) error {
+		for i := range b.Rows {
+			var cells []string
+			for _, v := range b.Cols {
+				cells = append(cells, shown(v, i))
+			}
+			out = append(out, strings.Join(cells, " "))
+		}
+		return nil
+	}))
+	slices.Sort(out)
+	n, err := rows.Count(context.Background())
+	require.NoError(t, err)
+	require.EqualValues(t, len(out), n, "counted")
+	return out
+}
+
+func shown(v *skomer.Vector, i int) string {
+	x, ok := v.Value(i)
+	switch {
+	case !ok:
+		return "-"
+	case x.Kind == column.Date:
+		return time.Unix(x.Int64()*86400, 0).UTC().Format(time.DateOnly)
+	case x.Kind == column.String:
+		return x.S
+	default:
+		return fmt.Sprint(x.Int64())
+	}
+}
+
+// ways is how a query can be answered.
+var ways = []skomer.Query{{}, {NoIndex: true}, {NoPrune: true}, {Strict: true}}
+
+func TestRealDeletes(t *testing.T) {
+	for _, want := range deletedTables {
+		t.Run(filepath.Base(want.dir)+"_"+want.at, func(t *testing.T) {
+			table := openReal(t, want.dir)
+			columns := strings.Fields(want.columns)
+			rows := []string{}
+			if want.rows != "" {
+				rows = strings.Split(want.rows, ", ")
+			}
+			slices.Sort(rows)
+			for _, indexed := range []bool{false, true} {
+				if indexed {
+					index(t, table)
+				}
+				for _, q := range ways {
+					q.At, q.Select = want.at, columns
+					require.Equal(t, rows, answer(t, table, q), "%+v", q)
+					for n := -1; n < 13; n++ {
+						q.Where = fmt.Sprintf("%s = %d", columns[0], n)
+						hits := slices.DeleteFunc(slices.Clone(rows), func(r string) bool { return strings.Fields(r)[0] != fmt.Sprint(n) })
+						require.Equal(t, hits, answer(t, table, q), "%+v", q)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestRealDeleteCounts(t *testing.T) {
+	for _, want := range deletedCounts {
+		t.Run(filepath.Base(want.dir)+"_"+want.at+"_"+want.where, func(t *testing.T) {
+			table := openReal(t, want.dir)
+			where := want.where
+			if strings.Contains(where, "%") {
+				where = "l_linenumber IN (0, 5, 10, 15)"
+			}
+			for _, indexed := range []bool{false, true} {
+				if indexed {
+					index(t, table)
+				}
+				for _, q := range ways {
+					q.At, q.Where, q.Select = want.at, where, []string{"_pos"}
+					require.Len(t, answer(t, table, q), int(want.rows), "%+v", q)
+				}
+			}
+		})
+	}
+}
+
+// TestNullPathsAreToldOf: rows without a file path in delete files are ignored, and the answer says so.
+func TestNullPathsAreToldOf(t *testing.T) {
+	table := openReal(t, impalaIce+"iceberg_v2_null_delete_record")
+	for range 2 { // the second time from memory
+		rows, err := table.Query(context.Background(), skomer.Query{Limit: -1})
+		require.NoError(t, err)
+		_, err = rows.Count(context.Background())
+		require.NoError(t, err)
+		require.NotEmpty(t, rows.Stats().Warnings)
+		require.Contains(t, rows.Stats().Warnings[0], "without a file path are ignored")
+	}
+}
+
+// TestBareVectorRefused: a deletion vector outside of a Puffin file is no vector that a specification knows.
+func TestBareVectorRefused(t *testing.T) {
+	table := openReal(t, "duckdb-iceberg/legacy_bare_deletion_vector/warehouse/default/legacy_bare_deletion_vector")
+	rows, err := table.Query(context.Background(), skomer.Query{Limit: -1})
+	require.NoError(t, err)
+	_, err = rows.Count(context.Background())
+	require.True(t, fault.Is(err, fault.Corrupt), "%v", err)
+	require.Contains(t, err.Error(), "must lie in a Puffin file")
+	require.Contains(t, err.Error(), ".puffin")
+}
+
+// TestExplainTellsOfDeletes: how many rows deletes hide stands in the explanation, and delete files in the costs.
+func TestExplainTellsOfDeletes(t *testing.T) {
+	table := openReal(t, impalaIce+"iceberg_lineitem_multiblock")
+	e, err := table.Explain(context.Background(), skomer.Query{}, true)
+	require.NoError(t, err)
+	require.EqualValues(t, 2114, e.RowsDeleted)
+	require.EqualValues(t, 2114, e.Files[0].Deleted)
+	require.EqualValues(t, 17886, e.RowsMay)
+	require.EqualValues(t, 17886, e.Stats.Rows)
+	require.Equal(t, 1, e.Stats.DeleteFiles)
+	_, err = os.Stat(e.Files[0].Path)
+	require.NoError(t, err)
+}

@@ -1,0 +1,290 @@
+package mask
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// The reserved columns of position delete files (specification, "Reserved Field IDs").
+const (
+	filePathID = 2147483546
+	posID      = 2147483545
+)
+
+var (
+	positionColumns = []column.Path{
+		{{ID: filePathID, Name: "file_path", Type: column.Of(column.String)}},
+		{{ID: posID, Name: "pos", Type: column.Of(column.Long)}},
+	}
+	positionNames = []facts.MappedField{{ID: filePathID, Names: []string{"file_path"}}, {ID: posID, Names: []string{"pos"}}}
+)
+
+// content is what a position delete file deletes, by data file as its rows name it.
+type content struct {
+	paths []string
+	rows  []*roaring.Bitmap
+	index map[string]int
+	nulls int64 // rows without a path
+	last  int   // where the row before went
+}
+
+// positions merges the position deletes of the targets. A delete file is read once for all of them.
+func (w *work) positions(ctx context.Context) (Report, error) {
+	var report Report
+	var open []*target
+	need := map[int32]*content{}
+	for _, t := range w.targets {
+		if len(t.positions) == 0 {
+			continue
+		}
+		if known, ok := get[merged](w.Cache, w.positionKey(t)); ok && !w.options.KeepAll {
+			t.mask.add(known.rows)
+			report.Warnings = append(report.Warnings, known.warnings...)
+			continue
+		}
+		open = append(open, t)
+		for _, i := range t.positions {
+			need[i] = nil
+		}
+	}
+	if err := w.contents(ctx, need, &report); err != nil {
+		return report, err
+	}
+	err := w.merge(open, need, &report)
+	slices.Sort(report.Warnings)
+	report.Warnings = slices.Compact(report.Warnings)
+	return report, err
+}
+
+// merged is the position deletes of a data file and what was ignored to make them.
+type merged struct {
+	rows     *roaring.Bitmap
+	warnings []string
+}
+
+// warning is what was ignored in a delete file, "" if nothing.
+func (c *content) warning(path string) string {
+	if c.nulls == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %d rows without a file path are ignored", path, c.nulls)
+}
+
+func (w *work) positionKey(t *target) positionKey {
+	f, d := &w.scope.snapshot.Files, &w.scope.snapshot.Deletes
+	ids := make([]string, len(t.positions))
+	for k, i := range t.positions {
+		ids[k] = fmt.Sprintf("%s\x00%d\x00", d.Path[i], d.Size[i])
+	}
+	slices.Sort(ids)
+	return positionKey{f.Stated[t.Ordinal], identity{f.Path[t.Ordinal], f.Size[t.Ordinal]}, strings.Join(ids, "")}
+}
+
+// contents fills need from the cache and the store.
+func (w *work) contents(ctx context.Context, need map[int32]*content, report *Report) error {
+	d := &w.scope.snapshot.Deletes
+	var parquet, avro []int32
+	for i := range need {
+		if c, ok := get[*content](w.Cache, contentKey{identity{d.Path[i], d.Size[i]}}); ok && !w.options.KeepAll {
+			need[i] = c
+			continue
+		}
+		if err := readableDeletes(d, i); err != nil {
+			return err
+		}
+		need[i] = &content{index: map[string]int{}, last: -1}
+		if d.Format[i] == facts.Avro {
+			avro = append(avro, i)
+		} else {
+			parquet = append(parquet, i)
+		}
+	}
+	slices.Sort(parquet)
+	slices.Sort(avro)
+	report.DeleteFiles += len(parquet) + len(avro)
+	if err := w.readPositions(ctx, parquet, need); err != nil {
+		return err
+	}
+	if err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{positionColumns, need[i].add} }); err != nil {
+		return err
+	}
+	for _, i := range slices.Concat(parquet, avro) {
+		if c := need[i]; !w.options.KeepAll {
+			w.Cache.put(contentKey{identity{d.Path[i], d.Size[i]}}, c, c.bytes())
+		}
+	}
+	return nil
+}
+
+// readableDeletes refuses the forms of delete files that no build reads.
+func readableDeletes(d *facts.Deletes, i int32) error {
+	switch {
+	case d.Encrypted[i]:
+		return encrypted(d.Path[i])
+	case d.Format[i] == facts.ORC:
+		return fault.New(fault.Unsupported, d.Path[i], "is an ORC file").WithFix("rewrite the table's deletes as Parquet")
+	case d.Format[i] != facts.Parquet && d.Format[i] != facts.Avro:
+		return fault.New(fault.Corrupt, d.Path[i], "is a delete file in the format of deletion vectors")
+	}
+	return nil
+}
+
+func (w *work) readPositions(ctx context.Context, files []int32, need map[int32]*content) error {
+	d := &w.scope.snapshot.Deletes
+	names := make([]string, len(files))
+	for k, i := range files {
+		names[k] = d.Path[i]
+	}
+	opened, errs := parquetio.Open(ctx, w.Store, w.Footers, names, make([]store.Tag, len(files)))
+	var readings []*reading
+	for k, i := range files {
+		if errs[k] != nil {
+			return fault.About(names[k], errs[k])
+		}
+		b, err := opened[k].File.Bind(positionColumns, positionNames)
+		if err != nil {
+			return err
+		}
+		if err := hasColumns(names[k], b, positionColumns); err != nil {
+			return err
+		}
+		readings = append(readings, &reading{
+			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail, visit: need[i].add, again: need[i].reset,
+		})
+	}
+	_, err := w.read(ctx, readings)
+	return err
+}
+
+// hasColumns refuses a delete file without one of the columns that it must have.
+func hasColumns(name string, b *parquetio.Binding, cols []column.Path) error {
+	for i, c := range cols {
+		if b.Resolution(i).How == parquetio.Absent && c.Leaf().Type.Kind != column.Unknown {
+			return fault.New(fault.Corrupt, name, "is a delete file without the column %s (field id %d)", c.Name(), c.Leaf().ID)
+		}
+	}
+	return nil
+}
+
+func (c *content) reset() { *c = content{index: map[string]int{}, last: -1} }
+
+// add takes a batch of paths and positions.
+func (c *content) add(b *column.Batch) error {
+	path, pos := b.Cols[0], b.Cols[1].Flatten()
+	var byDict []int // content of each dictionary entry, -1: not looked up
+	if path.Dict != nil {
+		byDict = slices.Repeat([]int{-1}, path.Dict.Len)
+	}
+	var run []uint32
+	for i := range b.Rows {
+		if path.Null(i) {
+			c.nulls++
+			continue
+		}
+		if pos.Null(i) {
+			return fault.New(fault.Corrupt, "", "row %d names %q and no position", b.Position(i), path.Raw(i))
+		}
+		at := c.at(path, byDict, i)
+		if at != c.last {
+			c.flush(run)
+			c.last, run = at, run[:0]
+		}
+		switch p := pos.Int64s()[i]; {
+		case p < 0:
+			return fault.New(fault.Corrupt, "", "row %d deletes position %d", b.Position(i), p)
+		case p < math.MaxUint32: // above it the position dangles: no file has so many rows
+			run = append(run, uint32(p))
+		}
+	}
+	c.flush(run)
+	return nil
+}
+
+func (c *content) flush(run []uint32) {
+	if len(run) > 0 {
+		c.rows[c.last].AddMany(run)
+	}
+}
+
+func (c *content) at(path *column.Vector, byDict []int, i int) int {
+	if byDict != nil {
+		e := &byDict[path.Idx[i]]
+		if *e < 0 {
+			*e = c.lookUp(path.Raw(i))
+		}
+		return *e
+	}
+	if p := path.Raw(i); c.last < 0 || c.paths[c.last] != string(p) {
+		return c.lookUp(p)
+	}
+	return c.last
+}
+
+func (c *content) lookUp(path []byte) int {
+	at, ok := c.index[string(path)]
+	if !ok {
+		at = len(c.paths)
+		c.paths = append(c.paths, string(path))
+		c.rows = append(c.rows, roaring.New())
+		c.index[c.paths[at]] = at
+	}
+	return at
+}
+
+func (c *content) bytes() int64 {
+	n := int64(64)
+	for i, p := range c.paths {
+		n += int64(2*len(p)) + 64 + int64(c.rows[i].GetSizeInBytes())
+	}
+	return n
+}
+
+// merge unites, for every target, the rows that its delete files hold for it.
+func (w *work) merge(targets []*target, need map[int32]*content, report *Report) error {
+	found := map[int32]map[int32][]*roaring.Bitmap{} // delete file → data file → rows
+	for i, c := range need {
+		of := map[int32][]*roaring.Bitmap{}
+		for k, path := range c.paths {
+			file, ok, err := w.scope.paths.find(path)
+			if err != nil {
+				return fault.About(w.scope.snapshot.Deletes.Path[i], err)
+			}
+			if ok {
+				of[file] = append(of[file], c.rows[k])
+			}
+		}
+		found[i] = of
+	}
+	for _, t := range targets {
+		file, _, err := w.scope.paths.find(w.scope.snapshot.Files.Stated[t.Ordinal])
+		if err != nil {
+			return err
+		}
+		var all []*roaring.Bitmap
+		var out merged
+		for _, i := range t.positions {
+			all = append(all, found[i][file]...)
+			if text := need[i].warning(w.scope.snapshot.Deletes.Path[i]); text != "" {
+				out.warnings = append(out.warnings, text)
+			}
+		}
+		out.rows = roaring.FastOr(all...)
+		t.mask.add(out.rows)
+		report.Warnings = append(report.Warnings, out.warnings...)
+		if key := w.positionKey(t); !w.options.KeepAll {
+			w.Cache.put(key, out, int64(out.rows.GetSizeInBytes())+int64(len(key.Deletes)+len(key.Stated)))
+		}
+	}
+	return nil
+}
