@@ -126,6 +126,9 @@ func difference(table *tabletest.Table, got, want map[string][]int) string {
 				continue
 			}
 			var values []string
+			if f.Deleted(pos) {
+				values = append(values, "deleted")
+			}
 			for i, l := range table.Leaves {
 				values = append(values, fmt.Sprintf("%s=%+v", l.Path.Name(), row[i]))
 			}
@@ -140,11 +143,14 @@ func difference(table *tabletest.Table, got, want map[string][]int) string {
 func TestTransparency(t *testing.T) {
 	rng, _ := seeded(t)
 	const predicates = 40
-	var asked, nonEmpty, files, opened, indexed int
+	var asked, nonEmpty, files, opened, indexed, hidden, deleteFiles int
 	for round := range rounds(t, 12) {
 		dir := t.TempDir()
 		made := tabletest.Create(t, rng, filepath.Join(dir, "table"))
 		made.Append(t, 1+rng.IntN(5), 400)
+		if rng.IntN(2) == 0 {
+			made.Delete(t)
+		}
 		table := open(t, made.Dir, filepath.Join(dir, "overlays"))
 		ctx := context.Background()
 		if err := table.Mount(ctx); err != nil {
@@ -185,21 +191,32 @@ func TestTransparency(t *testing.T) {
 					if !q.NoIndex && !q.NoPrune {
 						files += stats.FilesTotal
 						opened += stats.FilesOpened
+						deleteFiles += stats.DeleteFiles
 						indexed += len(stats.IndexesUsed)
 					}
 				}
 				asked++
+				for i := range made.Files {
+					hidden += made.Files[i].Hidden()
+				}
 				if len(want) > 0 {
 					nonEmpty++
 				}
 			}
 			made.Append(t, 1+rng.IntN(2), 200)
+			for rng.IntN(2) == 0 {
+				made.Delete(t)
+			}
 			if rng.IntN(3) == 0 {
 				made.Remove(t)
 			}
 		}
 	}
-	t.Logf("%d predicates, %d with rows, %d of %d files opened, %d index answers", asked, nonEmpty, opened, files, indexed)
+	t.Logf("%d predicates, %d with rows, %d of %d files opened, %d index answers, %d rows hidden, %d delete files read",
+		asked, nonEmpty, opened, files, indexed, hidden, deleteFiles)
+	if hidden == 0 || deleteFiles == 0 {
+		t.Error("nothing was ever deleted")
+	}
 	if nonEmpty*10 < asked*3 {
 		t.Errorf("only %d of %d answers hold rows", nonEmpty, asked)
 	}

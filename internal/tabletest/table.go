@@ -26,9 +26,11 @@ type Table struct {
 
 // DataFile is a live data file with its rows in file order.
 type DataFile struct {
-	Path    string
-	Rows    []Row
-	domains []Domain
+	Path     string
+	Rows     []Row
+	domains  []Domain
+	sequence int64
+	gone     deleted
 }
 
 // RandomSchema makes a schema: an id, some columns of random types, a struct and a list.
@@ -77,6 +79,9 @@ func (t *Table) Append(tb testing.TB, n, most int) {
 	var files []lakewrite.File
 	for range n {
 		f, stated := t.write(tb, t.rng.IntN(most+1))
+		if t.Writer.FormatVersion > 1 {
+			f.sequence = t.Writer.LastSequence + 1
+		}
 		t.Files = append(t.Files, f)
 		files = append(files, stated)
 	}
@@ -98,7 +103,10 @@ func (t *Table) Remove(tb testing.TB) {
 // write makes a data file and what a manifest states of it.
 func (t *Table) write(tb testing.TB, rows int) (DataFile, lakewrite.File) {
 	tb.Helper()
-	f := DataFile{Path: filepath.Join(t.Dir, "data", fmt.Sprintf("%08x.parquet", t.rng.Uint32()))}
+	f := DataFile{
+		Path: filepath.Join(t.Dir, "data", fmt.Sprintf("%08x.parquet", t.rng.Uint32())),
+		gone: deleted{positions: map[int]bool{}, keys: map[int]bool{}},
+	}
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
 		tb.Fatal(err)
 	}
@@ -181,12 +189,12 @@ func (t *Table) Draw(i int) column.Value {
 // Expr is a random predicate over the table.
 func (t *Table) Expr(depth int) Expr { return RandomExpr(t.rng, t.Leaves, depth, t.Draw) }
 
-// Answer is the ids (the first column) of the rows that pass, in the order of (file path, position).
+// Answer is the positions of the live rows that pass, by file.
 func (t *Table) Answer(e Expr) map[string][]int {
 	out := map[string][]int{}
 	for _, f := range t.Files {
 		for pos, row := range f.Rows {
-			if e.Eval(row) == Yes {
+			if !f.Deleted(pos) && e.Eval(row) == Yes {
 				out[f.Path] = append(out[f.Path], pos)
 			}
 		}
