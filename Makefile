@@ -16,7 +16,7 @@ test: ## every test but the long ones; at most ten minutes on two cores once bui
 build: $(BIN) ## bin/skomer
 
 $(BIN): $(GOFILES)
-	$(GO) build -trimpath -ldflags '-s -w -X github.com/skomerdb/skomer/internal/cli.Version=$(VERSION)' -o $@ ./cmd/skomer
+	$(GO) build -ldflags '-s -w -X github.com/skomerdb/skomer/internal/cli.Version=$(VERSION)' -o $@ ./cmd/skomer
 
 lint: ## the pinned linter, built once into .cache/bin
 	scripts/lint
