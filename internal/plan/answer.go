@@ -1,13 +1,14 @@
 package plan
 
-// Answer is what metadata proves of the rows of one file. The order makes AND the minimum and OR the maximum.
-type Answer uint8
+// Answer is what metadata proves of the rows of one file. The order makes AND the minimum and OR the maximum; the zero value
+// proves nothing.
+type Answer int8
 
 // The answers.
 const (
-	Out   Answer = iota // no row passes: the file need not be read
-	Maybe               // nothing is proven
-	Whole               // every row passes (deleted rows included: deletes are not looked at)
+	Out   Answer = iota - 1 // no row passes: the file need not be read
+	Maybe                   // nothing is proven
+	Whole                   // every row passes (deleted rows included: deletes are not looked at)
 )
 
 // String is the word that explain prints.
@@ -23,7 +24,7 @@ func (a Answer) String() string {
 }
 
 // not is the answer of the opposite question over the same rows.
-func (a Answer) not() Answer { return Whole - a }
+func (a Answer) not() Answer { return -a }
 
 // rows is what is known of the rows of one file under one leaf. It starts with nothing known and only ever narrows.
 type rows struct {
@@ -61,7 +62,7 @@ func (r *rows) onRest() Answer {
 	}
 }
 
-// counted narrows the classes by counts of nulls and NaNs among all n rows; a negative count, and n below 1, are unknown.
+// counted narrows the classes by counts of nulls and NaNs among all n rows; a negative count is unknown.
 func (r *rows) counted(n, nulls, nans int64) {
 	if nulls == 0 {
 		r.null = false
@@ -70,7 +71,7 @@ func (r *rows) counted(n, nulls, nans int64) {
 		r.nan = false
 	}
 	switch {
-	case n <= 0 || nulls < 0:
+	case nulls < 0:
 	case nulls == n:
 		r.nan, r.rest = false, false
 	case nans > 0 && nulls+nans == n:
