@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -153,11 +154,11 @@ func TestAnUnchangedOverlayIsOneRoundTrip(t *testing.T) {
 	st := &requests{Store: newMem()}
 	o, _ := withIndex(t, st)
 	o.Close()
-	st.n = 0
+	st.n.Store(0)
 	for range 3 {
 		latest(t, o)
 	}
-	require.Equal(t, 2*3, st.n)
+	require.Equal(t, int64(2*3), st.n.Load())
 	commit(t, other(o), nil, AddIndex(definition("zonemap", 4)))
 	require.Len(t, latest(t, o).Indexes(), 2)
 }
@@ -179,20 +180,20 @@ func TestAnOverlayThatIsDeletedIsNotRemembered(t *testing.T) {
 // requests counts what is asked of a store.
 type requests struct {
 	store.Store
-	n int
+	n atomic.Int64
 }
 
 func (r *requests) Fetch(ctx context.Context, reads []store.Read) []store.Result {
-	r.n += len(reads)
+	r.n.Add(int64(len(reads)))
 	return r.Store.Fetch(ctx, reads)
 }
 
 func (r *requests) Stat(ctx context.Context, keys []string) []store.Info {
-	r.n += len(keys)
+	r.n.Add(int64(len(keys)))
 	return r.Store.Stat(ctx, keys)
 }
 
 func (r *requests) List(ctx context.Context, prefix, after string, n int) ([]store.Info, error) {
-	r.n++
+	r.n.Add(1)
 	return r.Store.List(ctx, prefix, after, n)
 }
