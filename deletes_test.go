@@ -14,9 +14,13 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/realdata"
+	"github.com/skomerdb/skomer/internal/store/local"
+	"github.com/skomerdb/skomer/internal/tabletest"
 )
 
 const impalaIce = "impala/iceberg/hadoop_catalog/ice/"
@@ -251,4 +255,129 @@ func TestExplainTellsOfDeletes(t *testing.T) {
 	require.Equal(t, 1, e.Stats.DeleteFiles)
 	_, err = os.Stat(e.Files[0].Path)
 	require.NoError(t, err)
+}
+
+// numbers is a table of one Long column "id" in one data file of row groups of 100, ids from 4 on.
+func numbers(t *testing.T, n int) *tabletest.Table {
+	t.Helper()
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "table")
+	schema := &column.Schema{Fields: []column.Field{{ID: 1, Name: "id", Type: column.Of(column.Long), Required: true}}}
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: schema})
+	require.NoError(t, err)
+	var rows []tabletest.Row
+	for i := range n {
+		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, int64(4+i))}})
+	}
+	path := filepath.Join(dir, "data", "a.parquet")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	layout := tabletest.Layout{RowsPerGroup: 100, PageBytes: 256, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	require.NoError(t, tabletest.WriteParquet(path, schema, rows, layout))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = w.Append(ctx, lakewrite.File{Path: path, Format: facts.Parquet, Records: int64(n), Size: info.Size()})
+	require.NoError(t, err)
+	return &tabletest.Table{Dir: dir, Schema: schema, Writer: w, Files: []tabletest.DataFile{{Path: path, Rows: rows}}}
+}
+
+// deletePositions commits a position delete file over the only data file.
+func deletePositions(t *testing.T, table *tabletest.Table, positions ...int) {
+	t.Helper()
+	schema := &column.Schema{Fields: []column.Field{
+		{ID: 2147483546, Name: "file_path", Type: column.Of(column.String), Required: true},
+		{ID: 2147483545, Name: "pos", Type: column.Of(column.Long), Required: true},
+	}}
+	var rows []tabletest.Row
+	for _, p := range positions {
+		rows = append(rows, tabletest.Row{{Val: column.StringValue(table.Files[0].Path)}, {Val: column.IntValue(column.Long, int64(p))}})
+	}
+	path := filepath.Join(table.Dir, "data", fmt.Sprintf("delete-%d.parquet", table.Writer.LastSequence))
+	require.NoError(t, tabletest.WriteParquet(path, schema, rows, tabletest.Layout{RowsPerGroup: 1000, PageBytes: 1 << 16, PageVersion: 1, Codec: tabletest.Uncompressed}))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = table.Writer.Append(context.Background(), lakewrite.File{
+		Path: path, Format: facts.Parquet, Content: lakewrite.PositionDeletes, Records: int64(len(rows)), Size: info.Size(),
+	})
+	require.NoError(t, err)
+}
+
+// everyWay requires the positions of a filter's answer however it is asked, with and without indexes.
+func everyWay(t *testing.T, made *tabletest.Table, where string, want ...string) {
+	t.Helper()
+	table := open(t, made.Dir, t.TempDir())
+	for _, indexed := range []bool{false, true} {
+		if indexed {
+			index(t, table)
+		}
+		for _, q := range ways {
+			q.Where, q.Select = where, []string{"_pos", "id"}
+			require.Equal(t, want, answer(t, table, q), "%+v", q)
+		}
+	}
+}
+
+// TestO30PositionsAreOfTheFile: positions count the rows of the file, not those that pass the filter.
+func TestO30PositionsAreOfTheFile(t *testing.T) {
+	made := numbers(t, 3)
+	deletePositions(t, made, 1)
+	everyWay(t, made, "id IN (4, 6)", "0 4", "2 6")
+	everyWay(t, made, "id = 5", []string{}...)
+}
+
+// TestO31PositionsOverRowGroups: row groups that are skipped still count.
+func TestO31PositionsOverRowGroups(t *testing.T) {
+	made := numbers(t, 200)
+	deletePositions(t, made, 150)
+	table := open(t, made.Dir, t.TempDir())
+	for _, indexed := range []bool{false, true} {
+		if indexed {
+			index(t, table)
+		}
+		for _, q := range ways {
+			q.Where, q.Select = "id >= 104", []string{"_pos"}
+			got := answer(t, table, q)
+			require.Len(t, got, 99)
+			require.NotContains(t, got, "150")
+			require.Contains(t, got, "149")
+			require.Contains(t, got, "151")
+		}
+	}
+}
+
+// TestLimitCountsLiveRows: deleted rows do not use up a limit, and statistics that prove a whole row group prove nothing of them.
+func TestLimitCountsLiveRows(t *testing.T) {
+	made := numbers(t, 200)
+	deletePositions(t, made, 0, 1, 2, 4)
+	table := open(t, made.Dir, t.TempDir())
+	rows, err := table.Query(context.Background(), skomer.Query{Where: "id > 0", Select: []string{"_pos"}, Limit: 3})
+	require.NoError(t, err)
+	var got []string
+	require.NoError(t, rows.Each(context.Background(), func(b *skomer.Batch) error {
+		for i := range b.Rows {
+			got = append(got, shown(b.Cols[0], i))
+		}
+		return nil
+	}))
+	require.Equal(t, []string{"3", "5", "6"}, got)
+	e, err := table.Explain(context.Background(), skomer.Query{Where: "id > 0"}, false)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, e.RowsDeleted)
+	require.EqualValues(t, 196, e.RowsMay)
+}
+
+// TestO48CompactionDoesNotRevive: an index of the file that a compaction rewrote says nothing about the rewritten one.
+func TestO48CompactionDoesNotRevive(t *testing.T) {
+	made := numbers(t, 3)
+	deletePositions(t, made, 1)
+	table := open(t, made.Dir, t.TempDir())
+	index(t, table)
+	require.Equal(t, []string{"0 4", "2 6"}, answer(t, table, skomer.Query{Where: "id > 0", Select: []string{"_pos", "id"}}))
+	again := numbers(t, 4)
+	info, err := os.Stat(again.Files[0].Path)
+	require.NoError(t, err)
+	_, err = made.Writer.Replace(context.Background(), []string{made.Files[0].Path}, lakewrite.File{
+		Path: again.Files[0].Path, Format: facts.Parquet, Records: 4, Size: info.Size(),
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"0 4", "1 5", "2 6", "3 7"}, answer(t, table, skomer.Query{Where: "id > 0", Select: []string{"_pos", "id"}}))
 }

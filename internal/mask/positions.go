@@ -159,8 +159,10 @@ func (w *work) readPositions(ctx context.Context, files []int32, need map[int32]
 		if err := hasColumns(names[k], b, positionColumns); err != nil {
 			return err
 		}
+		rows := need[i]
 		readings = append(readings, &reading{
-			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail, visit: need[i].add, again: need[i].reset,
+			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail, again: rows.reset,
+			visit: func(b *column.Batch) error { return fault.About(names[k], rows.add(b)) },
 		})
 	}
 	_, err := w.read(ctx, readings)
