@@ -29,6 +29,7 @@ var rows = map[int]row{
 	1:  {"warm equality on a random id over 2,000 files, against DuckDB", warmEquality},
 	14: {"full scan with a filter and no index, against DuckDB", fullScan},
 	15: {"add and drop on 50,000 files; a build commit at a million artifacts", lifeCycle},
+	17: {"process start to exit on a small table, against the duckdb program", processStart},
 }
 
 func main() {
