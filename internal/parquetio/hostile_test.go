@@ -17,7 +17,7 @@ import (
 )
 
 // maxHostileRows ends the reading of a hostile file: a run-length encoded page may honestly claim billions.
-const maxHostileRows = 1 << 22
+const maxHostileRows = 1 << 20
 
 type enough struct{}
 
