@@ -338,3 +338,17 @@ func TestFooterDisagrees(t *testing.T) {
 	require.False(t, masks[0].Fits(2))
 	require.True(t, masks[0].Fits(4))
 }
+
+// TestLargeFilesAreEvaluatedInParts: a file of many rows is read by some row groups at a time.
+func TestLargeFilesAreEvaluatedInParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 600,000 rows")
+	}
+	s := schema(field(1, "id", column.Long))
+	f := newFixture(t, s)
+	f.layout.RowsPerGroup, f.layout.PageIndex = 300_000, false
+	f.sorted(1, s, 600_000)
+	f.masker.Memory = 3 << 20
+	f.keys(2, s, 5, 299_999, 300_000, 599_999)
+	f.gone([]uint32{5, 299_999, 300_000, 599_999})
+}

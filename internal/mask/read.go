@@ -30,12 +30,13 @@ type reading struct {
 
 // read decodes readings, in one wave for as many as memory holds. changed names the file of a Stale error.
 func (m *Masker) read(ctx context.Context, all []*reading) (changed string, err error) {
-	for _, r := range all {
-		r.plan()
-	}
 	for len(all) > 0 {
 		n, bytes := 0, int64(0)
-		for n < len(all) && (n == 0 || bytes+all[n].bytes <= m.memory()) {
+		for n < len(all) {
+			all[n].plan()
+			if n > 0 && bytes+all[n].bytes > m.memory() {
+				break
+			}
 			bytes += all[n].bytes
 			n++
 		}
