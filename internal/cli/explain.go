@@ -63,6 +63,9 @@ func (a *app) showExplanation(e *skomer.Explanation) error {
 		{"  left", fmt.Sprintf("%s, %s of %s", number(e.FilesKept), size(e.KeptBytes), size(e.ScanBytes))},
 		{"rows that may match", fmt.Sprintf("%s, %s of them surely", number(e.RowsMay), number(e.RowsMust))},
 	}
+	if e.RowsDeleted > 0 {
+		rows = append(rows, [2]string{"  hidden by deletes beside them", number(e.RowsDeleted)})
+	}
 	if e.CostRule != "" {
 		rows = append(rows, [2]string{"indexes were not asked", e.CostRule})
 	}
