@@ -70,6 +70,7 @@ var rooms = map[string]room{
 // beside holds what stands outside the house: tests, programs that make fixtures, measurements. Nothing in the house imports them.
 var beside = map[string]string{
 	"internal/house":     "tests only",
+	"internal/interop":   "asks other engines, for tests",
 	"internal/realdata":  "finds real files for tests",
 	"internal/tabletest": "makes random tables for tests",
 	"scripts":            "programs that make fixtures and run checks",
