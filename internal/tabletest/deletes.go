@@ -313,8 +313,10 @@ func (t *Table) deleteByVector(tb testing.TB, change *lakewrite.Change) {
 			}
 		}
 		f.gone.puffin = path
-		blob, err := w.Append(puffin.Blob{Type: "deletion-vector-v1", Fields: []int32{2147483645}, SnapshotID: -1, SequenceNumber: -1,
-			Properties: map[string]string{"referenced-data-file": f.Path, "cardinality": fmt.Sprint(len(f.gone.vector))}}, Vector(f.gone.vector))
+		blob, err := w.Append(puffin.Blob{
+			Type: "deletion-vector-v1", Fields: []int32{2147483645}, SnapshotID: -1, SequenceNumber: -1,
+			Properties: map[string]string{"referenced-data-file": f.Path, "cardinality": fmt.Sprint(len(f.gone.vector))},
+		}, Vector(f.gone.vector))
 		if err != nil {
 			tb.Fatal(err)
 		}
