@@ -109,7 +109,7 @@ func TestInteropDuckDBOnTheInventory(t *testing.T) {
 	}
 }
 
-// sameValues reads the comparable columns of a Parquet file, wrapped as a table of one file, and compares with DuckDB. why is
+// sameValues reads the judged columns of a Parquet file, wrapped as a table of one file, and compares with DuckDB. why is
 // empty when all are equal.
 func sameValues(t *testing.T, duck *judge.DuckDB, path, name string) (n int, why string) {
 	t.Helper()
@@ -127,7 +127,7 @@ func sameValues(t *testing.T, duck *judge.DuckDB, path, name string) (n int, why
 	var columns []judge.Column
 	var names []string
 	for _, field := range schema.Fields {
-		if comparable(field.Type) && !twice(schema, field.Name) {
+		if judged(field.Type) && !twice(schema, field.Name) {
 			columns = append(columns, judge.Column{Name: field.Name, Kind: field.Type.Kind.String()})
 			names = append(names, field.Name)
 			flat.Fields = append(flat.Fields, field)
@@ -193,10 +193,10 @@ func twice(s *column.Schema, name string) bool {
 	return n > 1
 }
 
-func comparable(t column.Type) bool {
+func judged(t column.Type) bool {
 	switch t.Kind {
 	case column.List:
-		return comparable(t.Fields[0].Type) && t.Fields[0].Type.Kind < column.Date
+		return judged(t.Fields[0].Type) && t.Fields[0].Type.Kind < column.Date
 	case column.Struct, column.Map, column.Unknown, column.Variant, column.Geometry, column.Geography, column.TimestampNZ:
 		return false // DuckDB has no zoned nanoseconds
 	default:

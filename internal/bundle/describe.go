@@ -62,7 +62,7 @@ func Describe(ctx context.Context, st store.Store, key string, bodies bool) (*De
 	if damage != nil {
 		d.Problem = damage.Error()
 		d.Artifacts = b.survivors(ctx)
-		return d, nil
+		return d, nil //nolint:nilerr // damage is described, not an error
 	}
 	all := make([]int, len(b.Artifacts))
 	for i := range all {

@@ -31,8 +31,6 @@ type bundleInfo struct {
 	snapshot, sequence int64
 }
 
-func (e *entry) key() Key { return Key{e.bundle.name, e.lineage.Off} }
-
 func shapeOf(columns []lineage.Column) (string, error) {
 	b, err := json.Marshal(columns)
 	return string(b), err

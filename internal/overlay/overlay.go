@@ -177,7 +177,7 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 		err = fault.New(fault.Corrupt, key, "says that it is version %d", b.header.Version)
 	}
 	if err != nil {
-		return &Version{number: number, body: &body{}, broken: err, warnings: []Warning{{key, err}}, overlay: o}, nil
+		return &Version{number: number, body: &body{}, broken: err, warnings: []Warning{{key, err}}, overlay: o}, nil //nolint:nilerr // a broken version is no index, not an error
 	}
 	return o.openVersion(ctx, b)
 }

@@ -46,7 +46,8 @@ func TestAddAgainstAddIsOneIndex(t *testing.T) {
 	require.False(t, c.Changed)
 	require.Equal(t, a.Indexes, c.Indexes)
 	for _, d := range []Definition{
-		{Kind: "bloom", KindVersion: 2, FieldIDs: []int{3}}, {Kind: "bloom", KindVersion: 1, FieldIDs: []int{3, 4}},
+		{Kind: "bloom", KindVersion: 2, FieldIDs: []int{3}},
+		{Kind: "bloom", KindVersion: 1, FieldIDs: []int{3, 4}},
 		{Kind: "bloom", KindVersion: 1, FieldIDs: []int{3}, Params: map[string]string{"fpp": "0.1"}},
 	} {
 		require.NotEqual(t, a.Indexes[0], commit(t, o, nil, AddIndex(d)).Indexes[0])

@@ -57,7 +57,7 @@ func (a *accumulator) place(at place, top uint8) *column.Vector {
 func (a *accumulator) present(at place, def uint8) (valid []uint64, n int) {
 	nulls := 0
 	for i, d := range a.def {
-		if d < at.slot || a.rep != nil && len(a.rep) > 0 && a.rep[i] > at.rep {
+		if d < at.slot || len(a.rep) > 0 && a.rep[i] > at.rep {
 			continue
 		}
 		if n&63 == 0 {

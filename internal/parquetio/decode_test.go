@@ -16,7 +16,7 @@ func TestDecodeStops(t *testing.T) {
 	spans := data.fetch(t, b.Spans(nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	stop := errors.New("stop")
-	if err := b.Decode(ctx, spans, nil, 10, func(*column.Batch) error { return stop }); err != stop {
+	if err := b.Decode(ctx, spans, nil, 10, func(*column.Batch) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("emit's error became %v", err)
 	}
 	batches := 0
@@ -27,7 +27,7 @@ func TestDecodeStops(t *testing.T) {
 		cancel()
 		return nil
 	})
-	if err != context.Canceled || batches != 1 {
+	if !errors.Is(err, context.Canceled) || batches != 1 {
 		t.Errorf("%d batches after cancelling, %v", batches, err)
 	}
 	keep := func(*column.Batch) error { return nil }

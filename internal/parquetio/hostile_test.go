@@ -3,6 +3,7 @@ package parquetio_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,7 +53,7 @@ func exercise(t testing.TB, o object, name string) error {
 				}
 				return nil
 			})
-			if derr != nil && derr != (enough{}) {
+			if derr != nil && !errors.Is(derr, enough{}) {
 				err = derr
 			}
 		}

@@ -101,9 +101,9 @@ func tolerates(got any, typ column.Type, want any) bool {
 		return true // a repeated field without annotation cannot be null; there it is
 	}
 	if got == nil || want == nil {
-		f, float := got.(float64)
-		f32, float32 := got.(float32)
-		nan := float && (math.IsNaN(f) || math.IsInf(f, 0)) || float32 && (f32 != f32 || math.IsInf(float64(f32), 0))
+		f, is64 := got.(float64)
+		f32, is32 := got.(float32)
+		nan := is64 && (math.IsNaN(f) || math.IsInf(f, 0)) || is32 && (f32 != f32 || math.IsInf(float64(f32), 0))
 		return want == nil && (got == nil || nan)
 	}
 	switch x := got.(type) {

@@ -20,10 +20,10 @@ func BenchmarkPrune(b *testing.B) {
 		return &predicate.Tree{Kind: predicate.Test, Leaf: l}
 	}
 	all := &predicate.Tree{Kind: predicate.And}
-	any := &predicate.Tree{Kind: predicate.Or}
+	either := &predicate.Tree{Kind: predicate.Or}
 	for c := range columns {
 		all.Kids = append(all.Kids, leaf(c, predicate.GreaterEqual, long(0))) // rules nothing out: every leaf is asked of every file
-		any.Kids = append(any.Kids, leaf(c, predicate.Equal, long(500_000)))
+		either.Kids = append(either.Kids, leaf(c, predicate.Equal, long(500_000)))
 	}
 	stamp := leaf(columns, predicate.Equal, column.IntValue(column.TimestampTZ, 18_000*microsPerDay))
 	text := leaf(columns+1, predicate.Equal, column.StringValue("user-500000"))
@@ -34,8 +34,8 @@ func BenchmarkPrune(b *testing.B) {
 		{"one_column", leaf(0, predicate.Equal, long(500_000))},
 		{"day_partition", stamp},
 		{"string_column", text},
-		{"12_columns_and_hit", &predicate.Tree{Kind: predicate.And, Kids: append([]*predicate.Tree{stamp}, any.Kids...)}},
-		{"12_columns_or", any},
+		{"12_columns_and_hit", &predicate.Tree{Kind: predicate.And, Kids: append([]*predicate.Tree{stamp}, either.Kids...)}},
+		{"12_columns_or", either},
 		{"12_columns_and_all", all},
 	} {
 		b.Run(x.name, func(b *testing.B) {
@@ -50,7 +50,8 @@ func BenchmarkPrune(b *testing.B) {
 func wideSnapshot(files, columns int) *facts.Snapshot {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &facts.Snapshot{Schema: &column.Schema{}, Specs: map[int]*facts.Spec{1: {ID: 1, Fields: []facts.PartitionField{
-		{ID: partitionID, SourceID: columns + 1, Name: "ts_day", Transform: "day"}}}}}
+		{ID: partitionID, SourceID: columns + 1, Name: "ts_day", Transform: "day"},
+	}}}}
 	f := &s.Files
 	f.Path = make([]string, files)
 	f.Columns = map[int]*facts.ColumnFacts{}

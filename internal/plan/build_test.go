@@ -96,6 +96,7 @@ func iceberg(t *predicate.Tree) *predicate.Tree {
 func and(kids ...*predicate.Tree) *predicate.Tree {
 	return &predicate.Tree{Kind: predicate.And, Kids: kids}
 }
+
 func or(kids ...*predicate.Tree) *predicate.Tree {
 	return &predicate.Tree{Kind: predicate.Or, Kids: kids}
 }

@@ -50,7 +50,8 @@ func openTable(t *testing.T, dir string) (*lake.Table, error) {
 	}
 	location, root := first.Location(), realdata.Root(t)
 	m := lake.Mapping{
-		{From: location, To: dir}, {From: filepath.Base(dir), To: dir},
+		{From: location, To: dir},
+		{From: filepath.Base(dir), To: dir},
 		{From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
 		{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
 		{From: "hdfs://localhost:20500/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},

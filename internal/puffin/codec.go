@@ -2,6 +2,7 @@ package puffin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -69,8 +70,8 @@ func inflateLZ4(name string, frame []byte, limit int64) ([]byte, error) {
 			return err
 		}
 		var more [1]byte
-		if n, err := r.Read(more[:]); n != 0 || err != io.EOF {
-			return fmt.Errorf("content is not the %d bytes stated, or damaged at its end: %v", size, err)
+		if n, err := r.Read(more[:]); n != 0 || !errors.Is(err, io.EOF) {
+			return fmt.Errorf("content is not the %d bytes stated, or damaged at its end: %v", size, err) //nolint:errorlint // err may be nil
 		}
 		return nil
 	})

@@ -58,8 +58,10 @@ func TestJavaFiles(t *testing.T) {
 		require.Equal(t, []int32{1}, f.Blobs[0].Fields)
 		require.EqualValues(t, 4, f.Blobs[0].Offset)
 		require.Equal(t, "abcdefghi", contents[0])
-		require.Equal(t, Blob{Type: "some-other-blob", Fields: []int32{2}, SnapshotID: 2, SequenceNumber: 1,
-			Offset: second.Offset, Length: second.Length, Codec: codec}, withoutProperties(f.Blobs[1]))
+		require.Equal(t, Blob{
+			Type: "some-other-blob", Fields: []int32{2}, SnapshotID: 2, SequenceNumber: 1,
+			Offset: second.Offset, Length: second.Length, Codec: codec,
+		}, withoutProperties(f.Blobs[1]))
 		require.Len(t, contents[1], 83)
 		require.True(t, strings.HasPrefix(contents[1], "some blob \x00 binary data 🤯 that is not very very"), "%q", contents[1])
 	}
@@ -95,7 +97,8 @@ func TestDeletionVectors(t *testing.T) {
 		"iceberg-go/table/dv/testdata/deletes/single-blob-dv.puffin": {{".parquet", 4, odd}},
 		"iceberg-go/puffin/testdata/deletion-vector-v1.puffin":       {{"data/test.parquet", 4, odd}},
 		"impala/iceberg/iceberg_v3/iceberg_v3_deletion_vectors/data/00000-9-08e88179-85b6-4635-8b34-94b49abc87d9-00001-deletes.puffin": {
-			{".parquet", 4, []uint64{0}}, {".parquet", 46, []uint64{0}}},
+			{".parquet", 4, []uint64{0}}, {".parquet", 46, []uint64{0}},
+		},
 	} {
 		f, contents := open(t, realdata.Path(t, path))
 		require.Len(t, f.Blobs, len(want), path)

@@ -25,7 +25,7 @@ type Writer struct {
 // NewWriter writes to w; an error to write the magic is reported by the next call.
 func NewWriter(w io.Writer) *Writer {
 	p := &Writer{w: w}
-	p.put([]byte(magic))
+	_, _ = p.put([]byte(magic)) // sticky: Finish returns it
 	return p
 }
 

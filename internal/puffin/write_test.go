@@ -26,8 +26,10 @@ func twoBlobs(t *testing.T) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := NewWriter(&buf)
-	_, err := w.Append(Blob{Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2,
-		Properties: map[string]string{"z": "<&>", "a": "é"}}, []byte("bloom"))
+	_, err := w.Append(Blob{
+		Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2,
+		Properties: map[string]string{"z": "<&>", "a": "é"},
+	}, []byte("bloom"))
 	require.NoError(t, err)
 	_, err = w.Append(Blob{Type: "skomer.roots.v1", SnapshotID: -1, SequenceNumber: -1}, nil)
 	require.NoError(t, err)
@@ -80,8 +82,10 @@ func TestGoldenBytes(t *testing.T) {
 func TestPiecesEqualAppend(t *testing.T) {
 	var buf bytes.Buffer
 	w := NewWriter(&buf)
-	require.NoError(t, w.Begin(Blob{Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2,
-		Properties: map[string]string{"a": "é", "z": "<&>"}, Offset: 99, Length: 99}))
+	require.NoError(t, w.Begin(Blob{
+		Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2,
+		Properties: map[string]string{"a": "é", "z": "<&>"}, Offset: 99, Length: 99,
+	}))
 	for _, c := range []byte("bloom") {
 		n, err := w.Write([]byte{c})
 		require.NoError(t, err)
@@ -164,8 +168,10 @@ func TestIcebergGoReadsOurs(t *testing.T) {
 	all, err := r.ReadAllBlobs()
 	require.NoError(t, err)
 	require.Len(t, all, 2)
-	require.Equal(t, iceberg.BlobMetadata{Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2, Offset: 4,
-		Length: 5, Properties: map[string]string{"a": "é", "z": "<&>"}}, all[0].Metadata)
+	require.Equal(t, iceberg.BlobMetadata{
+		Type: "skomer.bloom.v1", Fields: []int32{3, 1}, SnapshotID: 7, SequenceNumber: 2, Offset: 4,
+		Length: 5, Properties: map[string]string{"a": "é", "z": "<&>"},
+	}, all[0].Metadata)
 	require.Equal(t, "bloom", string(all[0].Data))
 	require.Empty(t, all[1].Data)
 }
@@ -175,8 +181,10 @@ func TestWeReadIcebergGos(t *testing.T) {
 	w, err := iceberg.NewWriter(&buf)
 	require.NoError(t, err)
 	require.NoError(t, w.AddProperties(map[string]string{"k": "v"}))
-	_, err = w.AddBlob(iceberg.BlobMetadataInput{Type: iceberg.BlobTypeDataSketchesTheta, SnapshotID: 5, SequenceNumber: 6,
-		Fields: []int32{9}, Properties: map[string]string{"ndv": "1"}}, []byte("sketch"))
+	_, err = w.AddBlob(iceberg.BlobMetadataInput{
+		Type: iceberg.BlobTypeDataSketchesTheta, SnapshotID: 5, SequenceNumber: 6,
+		Fields: []int32{9}, Properties: map[string]string{"ndv": "1"},
+	}, []byte("sketch"))
 	require.NoError(t, err)
 	_, err = w.AddBlob(iceberg.BlobMetadataInput{Type: "x", Fields: []int32{}}, nil)
 	require.NoError(t, err)
@@ -241,8 +249,10 @@ func TestRandomFilesRoundTrip(t *testing.T) {
 }
 
 func randomBlob(rnd *rand.Rand) Blob {
-	b := Blob{Type: randomText(rnd) + "x", Fields: []int32{}, SnapshotID: rnd.Int64() - math.MaxInt64/2, SequenceNumber: rnd.Int64N(100) - 1,
-		Properties: randomProperties(rnd)}
+	b := Blob{
+		Type: randomText(rnd) + "x", Fields: []int32{}, SnapshotID: rnd.Int64() - math.MaxInt64/2, SequenceNumber: rnd.Int64N(100) - 1,
+		Properties: randomProperties(rnd),
+	}
 	for range rnd.IntN(4) {
 		b.Fields = append(b.Fields, int32(rnd.Uint32()))
 	}

@@ -35,8 +35,14 @@ func (c *Counter) Add(u Usage) {
 		to *atomic.Int64
 		by int64
 	}{
-		{&c.waves, u.Waves}, {&c.gets, u.Gets}, {&c.heads, u.Heads}, {&c.lists, u.Lists}, {&c.puts, u.Puts},
-		{&c.deletes, u.Deletes}, {&c.read, u.BytesRead}, {&c.written, u.BytesWritten},
+		{&c.waves, u.Waves},
+		{&c.gets, u.Gets},
+		{&c.heads, u.Heads},
+		{&c.lists, u.Lists},
+		{&c.puts, u.Puts},
+		{&c.deletes, u.Deletes},
+		{&c.read, u.BytesRead},
+		{&c.written, u.BytesWritten},
 	} {
 		if f.by != 0 {
 			f.to.Add(f.by)

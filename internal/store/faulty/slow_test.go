@@ -45,7 +45,8 @@ func TestWaveWaitsForItsSlowestRequest(t *testing.T) {
 	s.Stat(t.Context(), []string{"o", "o"})
 	_, err := s.PutNew(t.Context(), "p", strings.NewReader(strings.Repeat("x", 4_000_000)))
 	require.NoError(t, err)
-	for i, want := range []time.Duration{3, 2, 1, 0, 4} {
-		require.InDelta(t, time.Hour+want*time.Second, waits[i], float64(400*time.Millisecond), "operation %d", i)
+	for i, seconds := range []int{3, 2, 1, 0, 4} {
+		want := time.Hour + time.Duration(seconds)*time.Second
+		require.InDelta(t, want, waits[i], float64(400*time.Millisecond), "operation %d", i)
 	}
 }

@@ -76,7 +76,7 @@ func describe(key string, f *os.File) (info store.Info, names uint64, err error)
 		return store.Info{}, 0, classify(key, err)
 	}
 	info, err = infoOf(key, &st)
-	return info, uint64(st.Nlink), err
+	return info, uint64(st.Nlink), err //nolint:unconvert // 16 bits on darwin
 }
 
 func infoOf(key string, st *unix.Stat_t) (store.Info, error) {

@@ -44,7 +44,7 @@ func TestEachQueryGetsItsOwnNumbers(t *testing.T) {
 			n := int64(10 * query)
 			expect := store.Usage{Waves: min(n, 10), Gets: n, BytesRead: 3 * n}
 			if own.Usage() != expect {
-				t.Error(fmt.Sprintf("query %d: %+v, want %+v", query, own.Usage(), expect))
+				t.Errorf("query %d: %+v, want %+v", query, own.Usage(), expect)
 			}
 			want.Add(expect)
 		})

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,8 +88,10 @@ func testListPaging(t *testing.T, k *kit) {
 
 func testOddNames(t *testing.T, k *kit) {
 	var names []string
-	for _, part := range []string{"%20", "a b", "+", "#", "=", "é", "e\u0301", "%", "%2F", "?x=1&y", "*", "[a]", "\\", "\"q\"", "'", ";", ":",
-		"~", "$HOME", "..a", "...", "-rf", " lead", "trail ", "a\nb", "日本", strings.Repeat("n", 200)} {
+	for _, part := range []string{
+		"%20", "a b", "+", "#", "=", "é", "e\u0301", "%", "%2F", "?x=1&y", "*", "[a]", "\\", "\"q\"", "'", ";", ":",
+		"~", "$HOME", "..a", "...", "-rf", " lead", "trail ", "a\nb", "日本", strings.Repeat("n", 200),
+	} {
 		names = append(names, "dir"+part+"/f"+part+".parquet", part)
 	}
 	for _, n := range names {
@@ -133,7 +134,7 @@ func testCancelled(t *testing.T, k *kit) {
 	late, stop := context.WithDeadline(k.ctx, time.Now().Add(-time.Second))
 	defer stop()
 	r := k.Fetch(late, []store.Read{{Key: k.key("o")}})[0]
-	require.True(t, errors.Is(r.Err, context.DeadlineExceeded), "%v", r.Err)
+	require.ErrorIs(t, r.Err, context.DeadlineExceeded)
 }
 
 func testUsage(t *testing.T, k *kit) {

@@ -78,8 +78,17 @@ func testRandomSpans(t *testing.T, k *kit) {
 
 func testPastTheEnd(t *testing.T, k *kit) {
 	tag := k.put("o", []byte("0123456789"))
-	for _, s := range []store.Span{{Off: 9, Len: 2}, {Off: 10, Len: 1}, {Off: 11, Len: 0}, {Off: 1 << 40, Len: 1}, {Off: 0, Len: 11},
-		{Off: 5, Len: math.MaxInt64}, {Off: 0, Len: math.MaxInt64}, {Off: math.MaxInt64, Len: 1}, {Off: 2, Len: -1}} {
+	for _, s := range []store.Span{
+		{Off: 9, Len: 2},
+		{Off: 10, Len: 1},
+		{Off: 11, Len: 0},
+		{Off: 1 << 40, Len: 1},
+		{Off: 0, Len: 11},
+		{Off: 5, Len: math.MaxInt64},
+		{Off: 0, Len: math.MaxInt64},
+		{Off: math.MaxInt64, Len: 1},
+		{Off: 2, Len: -1},
+	} {
 		for _, want := range []store.Tag{"", tag} {
 			r := k.read("o", want, store.Span{Off: 0, Len: 4}, s)
 			require.Equal(t, fault.Corrupt, fault.ClassOf(r.Err), "span %v: %v", s, r.Err)

@@ -45,7 +45,7 @@ var errBroken = errors.New("source broke")
 
 func (b brokenReader) Read(p []byte) (int, error) {
 	n, err := b.ReadSeeker.Read(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = errBroken
 	}
 	return n, err
