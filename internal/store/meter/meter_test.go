@@ -1,7 +1,6 @@
 package meter_test
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
