@@ -55,9 +55,7 @@ func (t *Table) Describe(ctx context.Context, at string) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	table := t.table
-	t.mu.Unlock()
+	table := t.metadata()
 	d := &Description{
 		Table: t.name, TableUUID: s.TableUUID, Location: s.Location, Metadata: s.MetadataPath, FormatVersion: s.FormatVersion,
 		SnapshotID: s.ID, Files: s.Files.Len(), DeleteFiles: s.Deletes.Len(), Properties: s.Properties,

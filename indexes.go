@@ -119,10 +119,7 @@ func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *
 
 // dataStore is the store of the table's data files.
 func (t *Table) dataStore() (store.Store, error) {
-	t.mu.Lock()
-	location := t.table.MetadataPath()
-	t.mu.Unlock()
-	s, _, err := t.client.resolve(location)
+	s, _, err := t.client.resolve(t.metadata().MetadataPath())
 	return s, err
 }
 

@@ -16,10 +16,11 @@ import (
 
 // Mount makes an overlay for the table, detached from it: the table is only ever read. Mounting again is no error.
 func (t *Table) Mount(ctx context.Context) error {
-	if err := overlay.CheckApart(t.where, t.table.Location()); err != nil {
+	table := t.metadata()
+	if err := overlay.CheckApart(t.where, table.Location()); err != nil {
 		return err
 	}
-	if path, ok := lake.LocalPath(t.table.MetadataPath()); ok && strings.Contains(path, "/metadata/") {
+	if path, ok := lake.LocalPath(table.MetadataPath()); ok && strings.Contains(path, "/metadata/") {
 		if err := overlay.CheckApart(t.where, path[:strings.LastIndex(path, "/metadata/")]); err != nil {
 			return err
 		}
@@ -29,7 +30,7 @@ func (t *Table) Mount(ctx context.Context) error {
 		return err
 	}
 	receipt, err := t.overlay.Commit(ctx, nil, overlay.Mount(
-		overlay.Table{UUID: t.table.UUID(), Location: t.table.Location(), Name: t.name}, maintain.Upstream(s, time.Time{})))
+		overlay.Table{UUID: table.UUID(), Location: table.Location(), Name: t.name}, maintain.Upstream(s, time.Time{})))
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,10 @@ func (t *Table) AddIndex(ctx context.Context, expr string) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := kinds.ParseExpr(expr, t.table.Schema())
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	d, err := kinds.ParseExpr(expr, t.metadata().Schema())
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +132,7 @@ func (t *Table) find(ctx context.Context, name string) (*Index, error) {
 		}
 		known = append(known, all[i].Expr)
 	}
-	if d, err := kinds.ParseExpr(name, t.table.Schema()); err == nil {
+	if d, err := kinds.ParseExpr(name, t.metadata().Schema()); err == nil {
 		want := d.String()
 		for i := range all {
 			if all[i].Expr == want {

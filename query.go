@@ -96,8 +96,11 @@ func (r *Rows) lookUpOverlay(ctx context.Context) (err error) {
 		return nil
 	}
 	r.version, err = r.table.current(ctx)
-	if err == nil || ctx.Err() != nil || fault.Is(err, fault.Exhausted) {
+	if err != nil && (ctx.Err() != nil || fault.Is(err, fault.Exhausted)) {
 		return err
+	}
+	if err == nil && r.version != nil {
+		err = r.version.Broken()
 	}
 	r.overlayLost = err
 	return nil

@@ -39,10 +39,13 @@ func (t *Table) Name() string { return t.name }
 func (t *Table) Overlay() string { return t.where }
 
 // Location is the table's location as its metadata states it.
-func (t *Table) Location() string {
+func (t *Table) Location() string { return t.metadata().Location() }
+
+// metadata is the table's metadata as it was read last.
+func (t *Table) metadata() *lake.Table {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.table.Location()
+	return t.table
 }
 
 // Close waits for what is still being written in the background: the overlay's readable head.
@@ -56,7 +59,7 @@ func (t *Table) refresh(ctx context.Context) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.table == nil || t.table.MetadataPath() != table.MetadataPath() {
+	if t.table == nil || t.table.MetadataPath() != table.MetadataPath() || t.table.UUID() != table.UUID() {
 		t.table, t.facts = table, map[string]*facts.Snapshot{}
 	}
 	t.read = time.Now()

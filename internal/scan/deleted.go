@@ -26,8 +26,7 @@ func (x *run) deleted(ctx context.Context, files []File) ([]*mask.Mask, error) {
 	x.counters.DeleteFiles += report.DeleteFiles
 	x.counters.Warnings = append(x.counters.Warnings, report.Warnings...)
 	if fault.Is(err, fault.Stale) && report.Changed != "" {
-		x.changed = report.Changed
-		return nil, readError(report.Changed, err)
+		return nil, x.readError(report.Changed, err)
 	}
 	return masks, err
 }

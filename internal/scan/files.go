@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -70,6 +71,7 @@ func (x *run) footers(ctx context.Context, files []*file) error {
 			return err
 		}
 		var again []*file
+		var failed error
 		for i, f := range ask {
 			switch {
 			case errs[i] == nil:
@@ -81,8 +83,11 @@ func (x *run) footers(ctx context.Context, files []*file) error {
 				x.counters.Changed = append(x.counters.Changed, f.path)
 				again = append(again, f)
 			default:
-				return readError(f.path, errs[i])
+				failed = cmp.Or(failed, x.readError(f.path, errs[i]))
 			}
+		}
+		if failed != nil {
+			return failed
 		}
 		ask = again
 	}
@@ -128,14 +133,8 @@ func (x *run) pageIndexes(ctx context.Context, files []*file) error {
 		}
 	}
 	if len(reads) > 0 {
-		for i, res := range x.Store.Fetch(ctx, reads) {
-			if res.Err != nil {
-				x.changed = reads[i].Key
-				return readError(reads[i].Key, res.Err)
-			}
-			for k, s := range reads[i].Spans {
-				who[i].opened.Tail.Add(s.Off, res.Data[k])
-			}
+		if err := x.read(ctx, reads, func(i int) *parquetio.Held { return &who[i].opened.Tail }); err != nil {
+			return err
 		}
 	}
 	for _, f := range files {

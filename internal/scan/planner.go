@@ -53,6 +53,11 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	slices.SortStableFunc(out.Files, func(a, b File) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
+	if o.Strict {
+		if err := p.lookUpTags(ctx, out.Files); err != nil {
+			return nil, err
+		}
+	}
 	if o.NoIndex || o.NoPrune || v == nil || !v.Mounted() || t.Kind == predicate.True || len(out.Files) == 0 {
 		return out, nil
 	}
@@ -125,7 +130,6 @@ type evidence struct {
 	indexes []usable // parallel to version.Indexes
 	asked   map[question]*asked
 	tasks   []*wave.Task
-	tags    []store.Tag // strict: the present tag of each file left
 }
 
 // usable is a declared index that may say something about the predicate.
@@ -159,11 +163,6 @@ type answerOf struct {
 func (e *evidence) gather(ctx context.Context) error {
 	if !e.usable() {
 		return nil
-	}
-	if e.options.Strict {
-		if err := e.lookUpTags(ctx); err != nil {
-			return err
-		}
 	}
 	e.asked = map[question]*asked{}
 	answers := make([][]answerOf, len(e.plan.Files))
@@ -205,16 +204,16 @@ func (e *evidence) usable() bool {
 	return some
 }
 
-// lookUpTags asks the table's store for the present tag of every file left.
-func (e *evidence) lookUpTags(ctx context.Context) error {
-	keys := make([]string, len(e.plan.Files))
-	for i, f := range e.plan.Files {
-		keys[i] = f.Path
+// lookUpTags asks the table's store for the present tag of every file left: what is read, indexes and kept footers
+// must match it.
+func (p *Planner) lookUpTags(ctx context.Context, files []File) error {
+	keys := make([]string, len(files))
+	for i := range files {
+		keys[i] = files[i].Path
 	}
-	e.tags = make([]store.Tag, len(keys))
-	for i, info := range e.Data.Stat(ctx, keys) {
+	for i, info := range p.Data.Stat(ctx, keys) {
 		if info.Err == nil {
-			e.tags[i] = info.Tag
+			files[i].Tag = info.Tag
 		}
 	}
 	return ctx.Err()
@@ -261,9 +260,7 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 	}
 	now := lineage.Current{FooterRecords: lineage.Unknown}
 	now.Path, now.Size, now.Records = p.Identity.Path, f.Size, int64(f.Records)
-	if e.tags != nil {
-		now.Tag = string(e.tags[i])
-	}
+	now.Tag = string(f.Tag) // known in strict mode only
 	recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
 	if v := lineage.Check(info.Claim(), recorded, now, e.lineage); !v.OK() {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
@@ -277,11 +274,17 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 }
 
 // columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "". Columns found by field id
-// cannot move.
+// cannot move; in files without ids and without a name mapping, nested fields go by name.
 func (e *evidence) columnsMoved(info *overlay.ArtifactInfo) string {
+	s := e.plan.Snapshot
 	for _, c := range info.Columns {
-		if c.Mapping != "" && c.Mapping != facts.MappingDigest(e.plan.Snapshot.NameMapping) {
+		path := s.Schema.ByID(c.FieldID)
+		switch {
+		case c.Mapping == "":
+		case c.Mapping != facts.MappingDigest(s.NameMapping):
 			return "the table's name mapping changed since column " + c.Name + " was indexed"
+		case s.NameMapping == nil && len(path) > 1 && path.Name() != c.Name:
+			return "column " + c.Name + " is called " + path.Name() + " in this snapshot, and its files find nested fields by name"
 		}
 	}
 	return ""
@@ -343,11 +346,8 @@ func (e *evidence) conclude1(i int, f *File, answers []answerOf) {
 			fmt.Sprintf("its artifacts saw different entity tags: %s and %s", tags[0], tags[1]))
 		tags = nil
 	}
-	if len(tags) == 1 {
+	if len(tags) == 1 && !e.options.Strict {
 		f.Tag = tags[0]
-	}
-	if e.tags != nil {
-		f.Tag = e.tags[i]
 	}
 }
 

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
@@ -44,11 +45,11 @@ type run struct {
 	project  []column.Path
 	left     int64 // rows still wanted; negative: all
 	counters Counters
-	rows     Rows   // nil: only count
-	changed  string // the file whose tag did not match in the last fetch
-	emitted  int64  // batches handed on
+	rows     Rows  // nil: only count
+	emitted  int64 // batches handed on
 	mu       sync.Mutex
-	wrong    []*parquetio.Binding // their page indexes contradict their pages
+	stale    []string        // files whose tag did not match in the last attempt
+	mended   map[string]bool // files that were read anew after that
 }
 
 // Read calls rows with the answer in the order of (file path, position), the projection's vectors parallel to project. A
@@ -86,32 +87,46 @@ func (x *run) all(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// settle reads one run of files, and once more without index evidence and kept footers for a file that turned out to be
-// overwritten, as long as no row was handed on.
+// settle reads one run of files, and again without index evidence and kept footers for those that turned out to be overwritten,
+// as long as no row was handed on. A file that changes once more fails the query.
 func (x *run) settle(ctx context.Context, files []File) error {
-	left, counters, emitted := x.left, x.counters, x.emitted
-	err := x.group(ctx, files)
-	switch {
-	case err == nil || x.emitted != emitted:
-		return err
-	case parquetio.PageIndexWrong(err):
-		for _, b := range x.wrong {
-			b.DropPageIndex()
+	for {
+		left, counters, emitted := x.left, x.counters, x.emitted
+		err := x.group(ctx, files)
+		if err == nil || !fault.Is(err, fault.Stale) {
+			return err
 		}
+		if fresh := x.mend(files); !fresh || x.emitted != emitted {
+			return err
+		}
+		counters.Changed = x.counters.Changed
 		x.left, x.counters = left, counters
-		return x.group(ctx, files)
-	case !fault.Is(err, fault.Stale) || x.changed == "":
-		return err
 	}
-	x.left, x.counters = left, counters
-	x.counters.Changed = append(x.counters.Changed, x.changed)
-	for i := range files {
-		if f := &files[i]; f.Path == x.changed {
-			x.Footers.Forget(f.Path)
-			f.Tag, f.Verdict, f.Indexed = "", rowset.Maybe(f.Records), false
+}
+
+// mend makes the next attempt, or the next query, read overwritten files as they are now. It is false when nothing can be
+// mended that was not before.
+func (x *run) mend(files []File) bool {
+	some := false
+	for _, path := range x.stale {
+		x.Footers.Forget(path)
+		if x.mended[path] {
+			continue
+		}
+		some = true
+		if x.mended == nil {
+			x.mended = map[string]bool{}
+		}
+		x.mended[path] = true
+		x.counters.Changed = append(x.counters.Changed, path)
+		for i := range files {
+			if f := &files[i]; f.Path == path {
+				f.Tag, f.Verdict, f.Indexed = "", rowset.Maybe(f.Records), false
+			}
 		}
 	}
-	return x.group(ctx, files)
+	x.stale = nil
+	return some
 }
 
 // group reads one run of files: their footers in one wave, then units of row groups.
@@ -222,21 +237,30 @@ func (x *run) fetch(ctx context.Context, units []*unit, need func(*unit) []store
 	if len(reads) == 0 {
 		return nil
 	}
-	for i, res := range x.Store.Fetch(ctx, reads) {
-		if res.Err != nil {
-			x.changed = who[i].file.path
-			return readError(x.changed, res.Err)
-		}
-		for k, s := range reads[i].Spans {
-			who[i].held.Add(s.Off, res.Data[k])
-		}
-	}
-	return ctx.Err()
+	return cmp.Or(x.read(ctx, reads, func(i int) *parquetio.Held { return &who[i].held }), ctx.Err())
 }
 
-// readError tells that a file changed between its footer and its pages in words a user can act on.
-func readError(path string, err error) error {
+// read fetches from data files and puts the bytes where held says. All results are looked at, so that every overwritten file
+// is known.
+func (x *run) read(ctx context.Context, reads []store.Read, held func(i int) *parquetio.Held) (err error) {
+	for i, res := range x.Store.Fetch(ctx, reads) {
+		if res.Err != nil {
+			err = cmp.Or(err, x.readError(reads[i].Key, res.Err))
+			continue
+		}
+		for k, s := range reads[i].Spans {
+			held(i).Add(s.Off, res.Data[k])
+		}
+	}
+	return err
+}
+
+// readError tells that a file changed between its footer and its pages in words a user can act on, and remembers it.
+func (x *run) readError(path string, err error) error {
 	if fault.Is(err, fault.Stale) {
+		x.mu.Lock()
+		x.stale = append(x.stale, path)
+		x.mu.Unlock()
 		return fault.New(fault.Stale, path, "the data file was overwritten while it was read").
 			WithFix("run the query again").WithRetry().WithCause(err)
 	}
@@ -259,45 +283,35 @@ func (x *run) parallel(ctx context.Context, n int, work func(context.Context, in
 	return g.Wait()
 }
 
-// emit decodes the projection of the units side by side, a few ahead, and hands it on in order.
+// emit decodes the projection of the units side by side, a few ahead, and hands it on in order, from the caller's goroutine:
+// a panic of the caller's code is the caller's. When it returns, no goroutine of it is left.
 func (x *run) emit(ctx context.Context, units []*unit) error {
-	g, ctx := errgroup.WithContext(ctx)
-	slots := make(chan struct{}, x.workers()+1)
+	ctx, cancel := context.WithCancel(ctx)
+	var g sync.WaitGroup
+	defer g.Wait()
+	defer cancel()
 	decoded := make([]chan error, len(units))
-	for i := range decoded {
-		decoded[i] = make(chan error, 1)
+	for i, started := 0, 0; i < len(units); i++ {
+		for ; started < len(units) && started <= i+x.workers(); started++ {
+			done := make(chan error, 1)
+			u := units[started]
+			decoded[started] = done
+			g.Go(func() { done <- u.decode(ctx) })
+		}
+		if err := <-decoded[i]; err != nil {
+			return err
+		}
+		u := units[i]
+		for _, b := range u.batches {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			x.emitted++
+			if err := x.rows(u.file.plan, b); err != nil {
+				return err
+			}
+		}
+		u.batches, u.held = nil, parquetio.Held{}
 	}
-	g.Go(func() error {
-		for i, u := range units {
-			select {
-			case slots <- struct{}{}:
-				go func() { decoded[i] <- u.decode(ctx) }()
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		return nil
-	})
-	g.Go(func() error {
-		for i, u := range units {
-			select {
-			case err := <-decoded[i]:
-				if err != nil {
-					return err
-				}
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			for _, b := range u.batches {
-				x.emitted++
-				if err := x.rows(u.file.plan, b); err != nil {
-					return err
-				}
-			}
-			u.batches, u.held = nil, parquetio.Held{}
-			<-slots
-		}
-		return nil
-	})
-	return g.Wait()
+	return nil
 }

@@ -86,17 +86,13 @@ func (u *unit) recheck(ctx context.Context) error {
 	if rows.Empty() {
 		return nil
 	}
-	data, ok := u.held.All(u.spans)
-	if !ok {
-		return fault.New(fault.Corrupt, u.file.path, "bytes to recheck were not fetched")
-	}
 	var hits []rowset.Range
-	err := u.file.check.Decode(ctx, data, rows, batchRows, func(b *column.Batch) error {
+	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), rows, func() { hits = nil }, func(b *column.Batch) error {
 		hits = appendHits(hits, b, u.file.run.eval)
 		return nil
 	})
 	if err != nil {
-		return u.file.decodeError(u.file.check, err)
+		return err
 	}
 	u.answer = rowset.Or(u.must, rowset.FromRanges(u.may.Size(), hits))
 	return nil
@@ -137,23 +133,39 @@ func (u *unit) decode(ctx context.Context) error {
 	if u.answer.Empty() || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	data, ok := u.held.All(u.spans)
-	if !ok {
-		return fault.New(fault.Corrupt, u.file.path, "bytes of the projection were not fetched")
-	}
-	err := u.file.project.Decode(ctx, data, u.answer, batchRows, func(b *column.Batch) error {
+	return u.read(ctx, u.file.project, u.file.run.project, u.answer, func() { u.batches = nil }, func(b *column.Batch) error {
 		u.batches = append(u.batches, b.Clone())
 		return nil
 	})
-	return u.file.decodeError(u.file.project, err)
 }
 
-// decodeError remembers a page index that the pages contradict, so that another attempt reads whole chunks.
-func (f *file) decodeError(b *parquetio.Binding, err error) error {
-	if parquetio.PageIndexWrong(err) {
-		f.run.mu.Lock()
-		f.run.wrong = append(f.run.wrong, b)
-		f.run.mu.Unlock()
+// read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
+// begins again, after reset, with whole chunks; the file's page index is then forgotten.
+func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Path, rows *rowset.Set, reset func(), take func(*column.Batch) error) error {
+	data, ok := u.held.All(u.spans)
+	if !ok {
+		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
 	}
-	return err
+	err := b.Decode(ctx, data, rows, batchRows, take)
+	if !parquetio.PageIndexWrong(err) {
+		return err
+	}
+	reset()
+	x := u.file.run
+	whole, err := u.file.opened.File.Bind(paths, x.plan.Snapshot.NameMapping) // other units decode with b
+	if err != nil {
+		return err
+	}
+	whole.DropPageIndex()
+	u.spans = whole.Spans(rows)
+	if missing := u.held.Missing(u.spans); len(missing) > 0 {
+		reads := []store.Read{{Key: u.file.path, Tag: u.file.tag, Spans: missing}}
+		if err := x.read(ctx, reads, func(int) *parquetio.Held { return &u.held }); err != nil {
+			return err
+		}
+	}
+	if data, ok = u.held.All(u.spans); !ok {
+		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
+	}
+	return whole.Decode(ctx, data, rows, batchRows, take)
 }
