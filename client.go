@@ -175,5 +175,6 @@ func (t *Table) locate() error {
 		return err
 	}
 	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{})
+	t.archive = mask.NewArchive(st, t.overlay.Prefix()+"/masks")
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +19,6 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
-	"github.com/skomerdb/skomer/internal/realdata"
 	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -80,33 +80,10 @@ var deletedCounts = []struct {
 // openReal opens a real table whose stated locations are mapped to where it lies.
 func openReal(t *testing.T, rel string) *skomer.Table {
 	t.Helper()
-	ctx := context.Background()
-	root := realdata.Root(t)
-	name := filepath.Join(root, rel)
 	if strings.Contains(rel, "equality_delete_extra_column") { // its last version has a name outside every rule
-		name = filepath.Join(name, "metadata", "vfinal.metadata.json")
+		return openVersion(t, rel, "vfinal.metadata.json")
 	}
-	c, err := skomer.New(skomer.Config{
-		OverlayRoot: t.TempDir(), MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1,
-	})
-	require.NoError(t, err)
-	first, err := c.Open(ctx, name, skomer.TableOptions{})
-	require.NoError(t, err)
-	location := first.Location()
-	first.Close()
-	dir := filepath.Join(root, rel)
-	mapping := []skomer.Mapping{
-		{From: location, To: dir}, {From: filepath.Base(dir), To: dir}, {From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
-		{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
-		{From: "hdfs://localhost:20500/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
-	}
-	if _, path, ok := strings.Cut(location, "://"); ok && strings.Contains(path, "/") {
-		mapping = append(mapping, skomer.Mapping{From: path[strings.IndexByte(path, '/'):], To: dir})
-	}
-	table, err := c.Open(ctx, name, skomer.TableOptions{Map: mapping})
-	require.NoError(t, err)
-	t.Cleanup(table.Close)
-	return table
+	return openVersion(t, rel, "")
 }
 
 // index mounts a table with every index that its columns allow.
@@ -380,4 +357,44 @@ func TestO48CompactionDoesNotRevive(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"0 4", "1 5", "2 6", "3 7"}, answer(t, table, skomer.Query{Where: "id > 0", Select: []string{"_pos", "id"}}))
+}
+
+// TestMasksOutliveTheProcess: what a sync learnt about deletes another process reads from the overlay instead of the delete files.
+func TestMasksOutliveTheProcess(t *testing.T) {
+	const dirEnv, overlayEnv = "SKOMER_TEST_MASKS_TABLE", "SKOMER_TEST_MASKS_OVERLAY"
+	ask := func(dir, overlays string, q skomer.Query) int {
+		table := open(t, dir, overlays)
+		q.Where, q.Limit = "id > 0", -1
+		rows, err := table.Query(context.Background(), q)
+		require.NoError(t, err)
+		n, err := rows.Count(context.Background())
+		require.NoError(t, err)
+		require.EqualValues(t, 196, n)
+		return rows.Stats().DeleteFiles
+	}
+	if dir := os.Getenv(dirEnv); dir != "" {
+		require.Zero(t, ask(dir, os.Getenv(overlayEnv), skomer.Query{}))
+		require.Equal(t, 2, ask(dir, os.Getenv(overlayEnv), skomer.Query{Strict: true}))
+		require.Equal(t, 2, ask(dir, os.Getenv(overlayEnv), skomer.Query{NoIndex: true}))
+		return
+	}
+	made, overlays := numbers(t, 200), t.TempDir()
+	deletePositions(t, made, 0, 1, 2)
+	deletePositions(t, made, 2, 4)
+	table := open(t, made.Dir, overlays)
+	require.NoError(t, table.Mount(context.Background()))
+	require.Equal(t, 2, ask(made.Dir, overlays, skomer.Query{}))
+	report, err := table.Sync(context.Background(), skomer.SyncOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Masks)
+	report, err = table.Sync(context.Background(), skomer.SyncOptions{})
+	require.NoError(t, err)
+	require.Zero(t, report.Masks)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	child := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.count=1")
+	child.Env = append(os.Environ(), dirEnv+"="+made.Dir, overlayEnv+"="+overlays)
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "PASS")
 }

@@ -192,8 +192,18 @@ func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 		return nil, err
 	}
 	t.saw(r.Version)
+	masks := 0
+	if err == nil {
+		var lost error
+		if masks, lost = t.saveMasks(ctx, s, data); lost != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			r.Skipped[s.MetadataPath] = "its deletes: " + lost.Error()
+		}
+	}
 	return &SyncReport{
 		SnapshotID: s.ID, OverlayVersion: r.Version.Number(), FilesIndexed: r.Files, Artifacts: r.Artifacts, Bundles: r.Bundles,
-		BytesRead: r.BytesRead, BytesWritten: r.BytesWritten, Skipped: r.Skipped, Declined: r.Declined, Seconds: time.Since(start).Seconds(),
+		Masks: masks, BytesRead: r.BytesRead, BytesWritten: r.BytesWritten, Skipped: r.Skipped, Declined: r.Declined, Seconds: time.Since(start).Seconds(),
 	}, err
 }

@@ -210,11 +210,16 @@ func (r *Rows) reader() *scan.Reader {
 	c := r.table.client
 	return &scan.Reader{
 		Store: r.data, Footers: c.footers, Workers: c.config.Workers, Memory: c.config.Memory / 4, KeepAll: r.query.NoPrune,
-		Masks: &mask.Masker{
-			Store: r.data, Footers: c.footers, Cache: c.masks, Map: r.table.mapping.Apply, Workers: c.config.Workers,
-			Memory: c.config.Memory / 4,
-		},
+		Masks: r.table.masker(r.data, r.archive()),
 	}
+}
+
+// archive is the masks that a sync saved, where the query may use what the overlay holds without looking at each file.
+func (r *Rows) archive() *mask.Archive {
+	if r.version == nil || !r.version.Mounted() || r.query.Strict {
+		return nil
+	}
+	return r.table.archive
 }
 
 // shape puts the answer's columns in the asked order and adds the virtual ones.

@@ -157,6 +157,7 @@ type SyncReport struct {
 	FilesIndexed   int               `json:"files_indexed"`
 	Artifacts      int               `json:"artifacts"`
 	Bundles        int               `json:"bundles"`
+	Masks          int               `json:"masks"` // of deleted rows, kept for later queries
 	BytesRead      int64             `json:"bytes_read"`
 	BytesWritten   int64             `json:"bytes_written"`
 	Skipped        map[string]string `json:"skipped"`  // data file → why it cannot be indexed

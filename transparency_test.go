@@ -162,6 +162,9 @@ func TestTransparency(t *testing.T) {
 			}
 		}
 		for step := range 3 {
+			if rng.IntN(3) == 0 { // nothing is in memory, only what is in the overlay
+				table = open(t, made.Dir, filepath.Join(dir, "overlays"))
+			}
 			if rng.IntN(4) > 0 {
 				if report, err := table.Sync(ctx, skomer.SyncOptions{}); err != nil || len(report.Skipped) > 0 {
 					t.Fatal(report, err)

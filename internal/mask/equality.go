@@ -53,12 +53,13 @@ func (w *work) equality(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, p := range mine {
-			if !p.want.Empty() {
-				need[p.delete] = nil
-			}
-		}
 		pairs = append(pairs, mine...)
+	}
+	w.pairsFromArchive(ctx, pairs)
+	for _, p := range pairs {
+		if !p.want.Empty() {
+			need[p.delete] = nil
+		}
 	}
 	if err := w.keys(ctx, need); err != nil {
 		return err
@@ -104,10 +105,12 @@ func (w *work) pairs(t *target, o *parquetio.Opened) ([]*pair, error) {
 	f, d := &w.scope.snapshot.Files, &w.scope.snapshot.Deletes
 	size := uint32(o.File.Rows())
 	interest := t.Interest
-	if interest == nil || interest.Size() != size {
+	if interest == nil || interest.Size() != size || w.options.Save {
 		interest = rowset.All(size)
 	}
-	interest = rowset.AndNot(interest, t.mask.Set(size))
+	if !w.options.Save {
+		interest = rowset.AndNot(interest, t.mask.Set(size))
+	}
 	var out []*pair
 	for _, i := range t.equality {
 		cols, text, err := w.scope.keyColumns(i)
@@ -117,10 +120,49 @@ func (w *work) pairs(t *target, o *parquetio.Opened) ([]*pair, error) {
 		p := &pair{of: t, delete: i, cols: cols, deleted: roaring.New(), want: interest, key: pairKey{
 			Data: identity{f.Path[t.Ordinal], f.Size[t.Ordinal]}, Tag: string(o.Tag), Delete: identity{d.Path[i], d.Size[i]}, Columns: text,
 		}}
-		if e, ok := get[evaluated](w.Cache, p.key); ok && !w.options.KeepAll && e.known.Size() == size {
+		if e, ok := get[evaluated](w.Cache, p.key); ok && w.options.remembers() && e.known.Size() == size {
 			p.known, p.deleted, p.want = e.known, e.deleted, rowset.AndNot(interest, e.known)
 		}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// pairsFromArchive takes what the archive holds of pairs that are to be evaluated.
+func (w *work) pairsFromArchive(ctx context.Context, pairs []*pair) {
+	if w.Archive == nil || w.options.KeepAll {
+		return
+	}
+	var open []*pair
+	var texts []string
+	for _, p := range pairs {
+		if !p.want.Empty() {
+			open, texts = append(open, p), append(texts, p.key.text())
+		}
+	}
+	var have []*pair
+	var keys []string
+	for i, present := range w.Archive.present(ctx, texts) {
+		switch {
+		case present && w.options.Save:
+			open[i].want = rowset.None(open[i].want.Size())
+		case present:
+			have, keys = append(have, open[i]), append(keys, texts[i])
+		}
+	}
+	for i, m := range w.Archive.load(ctx, keys) {
+		p := have[i]
+		if m == nil || m.rows != p.want.Size() {
+			continue
+		}
+		p.deleted, p.known, p.want = m.bitmap, rowset.All(m.rows), rowset.None(m.rows)
+		w.keep(p)
+	}
+}
+
+// keep caches what is known of a pair.
+func (w *work) keep(p *pair) {
+	if !w.options.KeepAll {
+		w.Cache.put(p.key, evaluated{p.known, p.deleted}, p.key.bytes()+int64(p.deleted.GetSizeInBytes())+setBytes(p.known))
+	}
 }

@@ -210,27 +210,30 @@ func (f *fixture) damage(path string) {
 	require.NoError(f, os.WriteFile(path, b, 0o600))
 }
 
-// TestKeyMemory: keys beyond the bound are Exhausted.
+// TestKeyMemory: keys beyond the bound are Exhausted, those of one file while it is read, those of several together.
 func TestKeyMemory(t *testing.T) {
 	s := schema(field(1, "id", column.Long))
-	f := newFixture(t, s)
-	f.masker.Memory = 4000
-	f.rowsOf(1, s, 1, 2)
-	var keys []any
-	for i := range 30 {
-		keys = append(keys, i)
+	for say, files := range map[string]int{"its keys take more": 1, "the keys of 3 equality": 3} {
+		f := newFixture(t, s)
+		f.masker.Memory = 4000
+		f.rowsOf(1, s, 1, 2)
+		for i := range files {
+			var keys []any
+			for k := range 90 / files {
+				keys = append(keys, 100*i+k)
+			}
+			f.keys(2, s, keys...)
+		}
+		_, _, err := f.masks(Options{})
+		require.True(t, fault.Is(err, fault.Exhausted), "%v", err)
+		require.Contains(t, err.Error(), f.dir)
+		require.Contains(t, err.Error(), say)
+		require.NotEmpty(t, fault.FixOf(err))
+		f.masker.Memory = 10000
+		f.renew()
+		_, _, err = f.masks(Options{})
+		require.NoError(t, err)
 	}
-	f.keys(2, s, keys...)
-	f.gone([]uint32{0, 1})
-	f.keys(2, s, append(keys, make([]any, 0)...)...)
-	for i := range 60 {
-		keys = append(keys, 100+i)
-	}
-	f.keys(2, s, keys...)
-	_, _, err := f.masks(Options{KeepAll: true})
-	require.True(t, fault.Is(err, fault.Exhausted), "%v", err)
-	require.Contains(t, err.Error(), f.s.Deletes.Path[2])
-	require.NotEmpty(t, fault.FixOf(err))
 }
 
 // sorted is a data file of n ascending ids, and something to pad them.
@@ -332,7 +335,7 @@ func TestFooterDisagrees(t *testing.T) {
 	f.rowsOf(1, s, 1, 2, 3, 2)
 	f.s.Files.Records[0] = 2
 	f.keys(2, s, 2)
-	masks, _, err := f.masks(Options{})
+	masks, _, err := f.masker.Masks(context.Background(), f.s, []File{{Interest: rowset.All(2)}}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1, 3}, masks[0].Set(4).Rows(nil))
 	require.False(t, masks[0].Fits(2))
@@ -351,4 +354,15 @@ func TestLargeFilesAreEvaluatedInParts(t *testing.T) {
 	f.masker.Memory = 3 << 20
 	f.keys(2, s, 5, 299_999, 300_000, 599_999)
 	f.gone([]uint32{5, 299_999, 300_000, 599_999})
+}
+
+// TestDeleteFilesOfOneKeySet: each is looked for where its own keys may be.
+func TestDeleteFilesOfOneKeySet(t *testing.T) {
+	s := schema(field(1, "id", column.Long))
+	f := newFixture(t, s)
+	f.sorted(1, s, 1000)
+	f.keys(2, s, 5)
+	f.keys(2, s, 998)
+	f.keys(2, s, 450)
+	f.gone([]uint32{5, 450, 998})
 }

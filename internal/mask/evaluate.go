@@ -85,7 +85,9 @@ func (w *work) evaluate(ctx context.Context, targets []*target, opened []*parque
 	}
 	for _, k := range groups {
 		for i, p := range k.pairs {
-			w.settle(p, k.found(i))
+			if err := w.settle(ctx, p, k.found(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -101,15 +103,18 @@ func (k *keyed) found(i int) *roaring.Bitmap {
 }
 
 // settle adds what was found on the rows that a pair wanted.
-func (w *work) settle(p *pair, found *roaring.Bitmap) {
+func (w *work) settle(ctx context.Context, p *pair, found *roaring.Bitmap) error {
 	p.deleted = roaring.Or(p.deleted, found)
-	known := p.want
-	if p.known != nil {
-		known = rowset.Or(known, p.known)
+	if p.known == nil {
+		p.known = p.want
+	} else {
+		p.known = rowset.Or(p.known, p.want)
 	}
-	if !w.options.KeepAll {
-		w.Cache.put(p.key, evaluated{known, p.deleted}, p.key.bytes()+int64(p.deleted.GetSizeInBytes())+setBytes(known))
+	w.keep(p)
+	if !w.options.Save || !p.known.Full() {
+		return nil
 	}
+	return w.save(ctx, &archived{key: p.key.text(), rows: p.known.Size(), bitmap: p.deleted}, &w.report)
 }
 
 // setBytes is about the memory of a row set.
@@ -135,7 +140,7 @@ func (w *work) group(pairs []*pair, at map[*target]*parquetio.Opened, need map[i
 		k := known[here]
 		if k == nil {
 			o := at[p.of]
-			b, err := o.File.Bind(p.cols, w.scope.snapshot.NameMapping)
+			b, err := o.File.Bind(w.scope.snapshot.In(p.of.Ordinal, p.cols), w.scope.snapshot.NameMapping)
 			if err != nil {
 				return nil, err
 			}

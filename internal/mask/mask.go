@@ -23,6 +23,8 @@ type Masker struct {
 	// Memory bounds the bytes of equality keys that one call holds, and of pages that are read together. 0: DefaultMemory.
 	Memory  int64
 	Workers int // goroutines that decode; 0: one a core
+	// Archive holds masks that an earlier process saved; nil: none.
+	Archive *Archive
 }
 
 // DefaultMemory is the bound of a Masker without one.
@@ -40,12 +42,15 @@ type File struct {
 type Options struct {
 	// KeepAll reads every key of every row: no statistics, nothing from the cache.
 	KeepAll bool
+	// Save puts into the archive what is not in it, for whole files whatever the interest. The masks that come back are incomplete.
+	Save bool
 }
 
 // Report is what a call cost and found strange.
 type Report struct {
 	DeleteFiles int      // read from the store; a vector counts as one
 	Warnings    []string // what was ignored as the specification or its engines allow
+	Saved       int      // masks put into the archive
 	// Changed is the data file whose tag did not match, when the error is Stale because of it.
 	Changed string
 }
@@ -101,6 +106,9 @@ func (m *Masker) Masks(ctx context.Context, s *facts.Snapshot, files []File, o O
 		if err != nil {
 			return nil, w.report, err
 		}
+		if o.Save {
+			a = a.worthSaving()
+		}
 		if a.none() {
 			continue
 		}
@@ -110,6 +118,18 @@ func (m *Masker) Masks(ctx context.Context, s *facts.Snapshot, files []File, o O
 	err = w.run(ctx)
 	return out, w.report, err
 }
+
+// worthSaving leaves out what the archive would not make cheaper: one vector, or the positions of one delete file.
+func (a applied) worthSaving() applied {
+	a.vector = -1
+	if len(a.positions) < 2 {
+		a.positions = nil
+	}
+	return a
+}
+
+// remembers reports whether the cache may answer.
+func (o Options) remembers() bool { return !o.KeepAll && !o.Save }
 
 // work is one call of Masks.
 type work struct {
@@ -136,7 +156,7 @@ func (w *work) run(ctx context.Context) error {
 	g.Go(func() (err error) { p, err = w.positions(gctx); return err })
 	err := g.Wait()
 	w.report.DeleteFiles = v.DeleteFiles + p.DeleteFiles
-	w.report.Warnings = append(v.Warnings, p.Warnings...)
+	w.report.Warnings, w.report.Saved = append(v.Warnings, p.Warnings...), p.Saved
 	if err != nil {
 		return err
 	}

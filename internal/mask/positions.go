@@ -48,12 +48,15 @@ func (w *work) positions(ctx context.Context) (Report, error) {
 		if len(t.positions) == 0 {
 			continue
 		}
-		if known, ok := get[merged](w.Cache, w.positionKey(t)); ok && !w.options.KeepAll {
+		if known, ok := get[merged](w.Cache, w.positionKey(t)); ok && w.options.remembers() {
 			t.mask.add(known.rows)
 			report.Warnings = append(report.Warnings, known.warnings...)
 			continue
 		}
 		open = append(open, t)
+	}
+	open = w.fromArchive(ctx, open, &report)
+	for _, t := range open {
 		for _, i := range t.positions {
 			need[i] = nil
 		}
@@ -61,7 +64,7 @@ func (w *work) positions(ctx context.Context) (Report, error) {
 	if err := w.contents(ctx, need, &report); err != nil {
 		return report, err
 	}
-	err := w.merge(open, need, &report)
+	err := w.merge(ctx, open, need, &report)
 	slices.Sort(report.Warnings)
 	report.Warnings = slices.Compact(report.Warnings)
 	return report, err
@@ -89,6 +92,63 @@ func (w *work) positionKey(t *target) positionKey {
 	}
 	slices.Sort(ids)
 	return positionKey{f.Stated[t.Ordinal], identity{f.Path[t.Ordinal], f.Size[t.Ordinal]}, strings.Join(ids, "")}
+}
+
+// took hides the merged positions of a target and keeps them.
+func (w *work) took(t *target, m merged, report *Report) {
+	t.mask.add(m.rows)
+	report.Warnings = append(report.Warnings, m.warnings...)
+	if key := w.positionKey(t); !w.options.KeepAll {
+		w.Cache.put(key, m, int64(m.rows.GetSizeInBytes())+int64(len(key.Deletes)+len(key.Stated)))
+	}
+}
+
+// fromArchive takes the merged positions of targets from the archive where that costs no more requests than their delete files,
+// and returns the others.
+func (w *work) fromArchive(ctx context.Context, targets []*target, report *Report) []*target {
+	if w.Archive == nil || w.options.KeepAll {
+		return targets
+	}
+	texts := make([]string, len(targets))
+	for i, t := range targets {
+		texts[i] = w.positionKey(t).text()
+	}
+	var rest, have []*target
+	var keys []string
+	files := map[int32]bool{}
+	for i, present := range w.Archive.present(ctx, texts) {
+		if !present {
+			rest = append(rest, targets[i])
+			continue
+		}
+		have, keys = append(have, targets[i]), append(keys, texts[i])
+		for _, d := range targets[i].positions {
+			files[d] = true
+		}
+	}
+	switch {
+	case w.options.Save:
+		return rest
+	case len(files) < len(have):
+		return targets
+	}
+	for i, m := range w.Archive.load(ctx, keys) {
+		if m == nil {
+			rest = append(rest, have[i])
+			continue
+		}
+		w.took(have[i], merged{m.bitmap, m.warnings}, report)
+	}
+	return rest
+}
+
+// save puts a mask into the archive.
+func (w *work) save(ctx context.Context, m *archived, report *Report) error {
+	if w.Archive == nil {
+		return nil
+	}
+	report.Saved++
+	return w.Archive.save(ctx, m)
 }
 
 // contents fills need from the cache and the store.
@@ -253,7 +313,7 @@ func (c *content) bytes() int64 {
 }
 
 // merge unites, for every target, the rows that its delete files hold for it.
-func (w *work) merge(targets []*target, need map[int32]*content, report *Report) error {
+func (w *work) merge(ctx context.Context, targets []*target, need map[int32]*content, report *Report) error {
 	found := map[int32]map[int32][]*roaring.Bitmap{} // delete file → data file → rows
 	for i, c := range need {
 		of := map[int32][]*roaring.Bitmap{}
@@ -282,10 +342,11 @@ func (w *work) merge(targets []*target, need map[int32]*content, report *Report)
 			}
 		}
 		out.rows = roaring.FastOr(all...)
-		t.mask.add(out.rows)
-		report.Warnings = append(report.Warnings, out.warnings...)
-		if key := w.positionKey(t); !w.options.KeepAll {
-			w.Cache.put(key, out, int64(out.rows.GetSizeInBytes())+int64(len(key.Deletes)+len(key.Stated)))
+		w.took(t, out, report)
+		if w.options.Save {
+			if err := w.save(ctx, &archived{key: w.positionKey(t).text(), warnings: out.warnings, bitmap: out.rows}, report); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
