@@ -3,6 +3,7 @@ package indextest
 import (
 	"bytes"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -20,7 +21,7 @@ func Leaves(t column.Type, v column.Value) []*predicate.Leaf {
 			switch op {
 			case predicate.IsNull, predicate.IsNaN:
 			case predicate.Like:
-				l.Pattern = Pattern(v.S+"%x", 0)
+				l.Pattern = Pattern(strings.ToValidUTF8(v.S, "_")+"%x", 0) // a pattern is text, whatever the fuzzer found
 			default:
 				l.Values = []column.Value{v}
 			}
