@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/column"
@@ -69,14 +70,16 @@ type Builder struct {
 }
 
 // Build reads the unit's files and writes the bundle. A file that turns out to be unreadable is left out and the unit built
-// again without it. No file left: a Result without a Path.
+// again without it; one that changed since its footer was kept is read anew once. No file left: a Result without a Path.
 func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 	r := &Result{Skipped: map[string]string{}, Declined: map[string]string{}}
-	files, err := b.open(ctx, u, r)
-	if err != nil {
-		return nil, err
-	}
-	for len(files) > 0 {
+	renewed := map[string]bool{}
+	for {
+		r.Later = nil
+		files, err := b.open(ctx, u, r)
+		if err != nil || len(files) == 0 {
+			return r, err
+		}
 		bad, err := b.try(ctx, u, files, r)
 		if err == nil {
 			return r, nil
@@ -84,10 +87,14 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 		if bad == nil || ctx.Err() != nil || !permanent(err) {
 			return nil, err
 		}
+		b.Footers.Forget(bad.Path)
+		if fault.Is(err, fault.Stale) && !renewed[bad.Path] {
+			renewed[bad.Path] = true
+			continue
+		}
 		r.Skipped[bad.Path] = err.Error()
-		files = without(files, bad)
+		u.Files = slices.DeleteFunc(slices.Clone(u.Files), func(f File) bool { return f.Path == bad.Path })
 	}
-	return r, nil
 }
 
 // permanent tells errors of a data file itself from those of the store.
@@ -98,17 +105,6 @@ func permanent(err error) bool {
 	default:
 		return false
 	}
-}
-
-func without(files []*source, bad *source) []*source {
-	var out []*source
-	for _, f := range files {
-		if f != bad {
-			f.reset()
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // try builds the bundle of files; on failure bad is the file at fault, if it is one.

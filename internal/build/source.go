@@ -27,8 +27,6 @@ type source struct {
 	read    hash.Hash // over the column bytes, in the order read
 }
 
-func (s *source) reset() { s.read = sha256.New() }
-
 // lineage is the identity of the file as it was read.
 func (s *source) lineage() lineage.File {
 	footer := s.opened.File.FooterHash()
