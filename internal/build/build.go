@@ -25,6 +25,7 @@ import (
 
 // File is a data file to index, as the snapshot's manifest states it.
 type File struct {
+	Ordinal       int // in the unit's snapshot
 	Path, Stated  string
 	Size, Records int64
 }

@@ -105,7 +105,7 @@ func bind(u Unit, f File, o *parquetio.Opened) (*source, error) {
 	case o.Tag == "":
 		return nil, fault.New(fault.Unsupported, f.Path, "the store gives no entity tag to bind an index to")
 	}
-	binding, err := o.File.Bind(u.columns(), u.Snapshot.NameMapping)
+	binding, err := o.File.Bind(u.Snapshot.In(f.Ordinal, u.columns()), u.Snapshot.NameMapping)
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +209,13 @@ func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.C
 		c.Mapping = facts.MappingDigest(snap.NameMapping)
 	}
 	if r.How == parquetio.Absent {
-		c.Absent = "null"
-		if leaf.Initial != nil {
-			c.Absent = "default " + hex.EncodeToString(column.AppendKey(nil, *leaf.Initial))
+		switch held := snap.In(s.Ordinal, []column.Path{path})[0].Leaf().Initial; {
+		case held != leaf.Initial:
+			c.Absent = "partition value" // each file its own
+		case held == nil:
+			c.Absent = "null"
+		default:
+			c.Absent = "default " + hex.EncodeToString(column.AppendKey(nil, *held))
 		}
 	}
 	return c

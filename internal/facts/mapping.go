@@ -4,7 +4,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 )
+
+// Maps reports whether a name mapping gives a name to field id. A column that it passes over is not in any file without field
+// ids, whatever a manifest counted of it.
+func Maps(m []MappedField, id int) bool {
+	return slices.ContainsFunc(m, func(f MappedField) bool {
+		return f.ID == id && len(f.Names) > 0 || Maps(f.Fields, id)
+	})
+}
 
 // MappingDigest identifies a table's name mapping: how columns of files without field ids are found depends on it. "none"
 // where the table has no mapping.

@@ -205,7 +205,7 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	byPath := map[string]work{}
 	for _, w := range u.files {
 		i := w.ordinal
-		in.Files = append(in.Files, build.File{Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
+		in.Files = append(in.Files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
 		byPath[w.path] = w
 	}
 	if err := r.Overlay.Declare(ctx, declared); err != nil {

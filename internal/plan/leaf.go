@@ -21,7 +21,7 @@ func newLeafTest(s *facts.Snapshot, l *predicate.Leaf) *leafTest {
 	if !judgeable(l) {
 		return nil
 	}
-	lt := &leafTest{metrics: newMetrics(&s.Files, l.Column), specID: s.Files.SpecID}
+	lt := &leafTest{metrics: newMetrics(s, l.Column), specID: s.Files.SpecID}
 	lt.ask(l)
 	lt.prepareQuick()
 	if !lt.repeats {

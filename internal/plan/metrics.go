@@ -19,7 +19,8 @@ type metrics struct {
 	upper    [][]byte
 }
 
-func newMetrics(f *facts.Files, c predicate.Column) metrics {
+func newMetrics(s *facts.Snapshot, c predicate.Column) metrics {
+	f := &s.Files
 	m := metrics{t: c.Type(), repeats: c.Path.Repeated()}
 	for _, above := range c.Path[:len(c.Path)-1] {
 		m.optional = m.optional || !above.Required
@@ -27,7 +28,7 @@ func newMetrics(f *facts.Files, c predicate.Column) metrics {
 	n := f.Len()
 	m.records = full(f.Records, n)
 	cf := f.Columns[c.ID()]
-	if cf == nil {
+	if cf == nil || s.NameMapping != nil && !facts.Maps(s.NameMapping, c.ID()) {
 		return m
 	}
 	m.values, m.nulls, m.nans = full(cf.Values, n), full(cf.Nulls, n), full(cf.NaNs, n)

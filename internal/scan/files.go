@@ -101,15 +101,15 @@ func (f *file) bind() error {
 		f.verdict = rowset.Maybe(uint32(pf.Rows()))
 	}
 	f.verdict = hide(f.verdict, f.mask)
-	names := f.run.plan.Snapshot.NameMapping
+	s := f.run.plan.Snapshot
 	var err error
 	if !f.verdict.Exact() {
-		if f.check, err = pf.Bind(f.run.eval.Reads(), names); err != nil {
+		if f.check, err = pf.Bind(s.In(f.plan.Ordinal, f.run.eval.Reads()), s.NameMapping); err != nil {
 			return err
 		}
 	}
 	if f.run.rows != nil {
-		f.project, err = pf.Bind(f.run.project, names)
+		f.project, err = pf.Bind(s.In(f.plan.Ordinal, f.run.project), s.NameMapping)
 	}
 	return err
 }

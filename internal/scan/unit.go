@@ -152,7 +152,8 @@ func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Pa
 	}
 	reset()
 	x := u.file.run
-	whole, err := u.file.opened.File.Bind(paths, x.plan.Snapshot.NameMapping) // other units decode with b
+	s := x.plan.Snapshot
+	whole, err := u.file.opened.File.Bind(s.In(u.file.plan.Ordinal, paths), s.NameMapping) // other units decode with b
 	if err != nil {
 		return err
 	}
