@@ -30,42 +30,104 @@ type Task struct {
 	Seen store.Tag
 }
 
-// Run advances all tasks together until each is done or failed. Only a cancelled context or an exhausted limit is an
-// error of the run itself: a task that fails alone leaves its reason in Err.
+// Run advances all tasks together until each is done or failed. Spans of tasks over one object are one read, so that the
+// store can join neighbours. Only a cancelled context or an exhausted limit is an error of the run itself: a task that fails
+// alone leaves its reason in Err.
 func Run(ctx context.Context, st store.Store, tasks []*Task) error {
 	for {
-		reads, askers := collect(tasks)
-		if len(reads) == 0 {
+		asks := collect(tasks)
+		if len(asks) == 0 {
 			return nil
 		}
-		results := st.Fetch(ctx, reads)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		for i, res := range results {
-			t := askers[i]
-			if res.Err != nil {
-				if fault.Is(res.Err, fault.Exhausted) {
-					return res.Err
-				}
-				t.Err = res.Err
-				continue
+		for len(asks) > 0 {
+			var err error
+			if asks, err = fetch(ctx, st, asks); err != nil {
+				return err
 			}
-			t.Seen = res.Tag
-			t.Err = t.Steps.Feed(res.Data)
 		}
 	}
 }
 
-func collect(tasks []*Task) (reads []store.Read, askers []*Task) {
+// fetch reads and feeds. It returns what to read again, task by task: a span outside of its object spoils the read of all tasks
+// that share it.
+func fetch(ctx context.Context, st store.Store, asks []*ask) (again []*ask, err error) {
+	reads := make([]store.Read, len(asks))
+	for i, a := range asks {
+		reads[i] = a.read
+	}
+	results := st.Fetch(ctx, reads)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, res := range results {
+		switch {
+		case fault.Is(res.Err, fault.Exhausted):
+			return nil, res.Err
+		case fault.Is(res.Err, fault.Corrupt) && len(asks[i].tasks) > 1:
+			again = append(again, asks[i].apart()...)
+		default:
+			asks[i].deliver(res)
+		}
+	}
+	return again, nil
+}
+
+// ask is one object's read and the tasks that wait for it.
+type ask struct {
+	read  store.Read
+	tasks []*Task
+	spans []int // per task how many of the read's spans are its own
+}
+
+func collect(tasks []*Task) []*ask {
+	type object struct {
+		key string
+		tag store.Tag
+	}
+	known := map[object]*ask{}
+	var out []*ask
 	for _, t := range tasks {
 		if t.Err != nil {
 			continue
 		}
-		if spans := t.Steps.Need(); len(spans) > 0 {
-			reads = append(reads, store.Read{Key: t.Key, Tag: t.Tag, Spans: spans})
-			askers = append(askers, t)
+		spans := t.Steps.Need()
+		if len(spans) == 0 {
+			continue
 		}
+		a := known[object{t.Key, t.Tag}]
+		if a == nil {
+			a = &ask{read: store.Read{Key: t.Key, Tag: t.Tag}}
+			known[object{t.Key, t.Tag}] = a
+			out = append(out, a)
+		}
+		a.read.Spans = append(a.read.Spans, spans...)
+		a.tasks, a.spans = append(a.tasks, t), append(a.spans, len(spans))
 	}
-	return reads, askers
+	return out
+}
+
+// apart is an ask per task.
+func (a *ask) apart() []*ask {
+	var out []*ask
+	at := 0
+	for i, t := range a.tasks {
+		read := a.read
+		read.Spans = a.read.Spans[at : at+a.spans[i]]
+		out = append(out, &ask{read: read, tasks: []*Task{t}, spans: a.spans[i : i+1]})
+		at += a.spans[i]
+	}
+	return out
+}
+
+func (a *ask) deliver(res store.Result) {
+	at := 0
+	for i, t := range a.tasks {
+		if res.Err != nil {
+			t.Err = res.Err
+			continue
+		}
+		t.Seen = res.Tag
+		t.Err = t.Steps.Feed(res.Data[at : at+a.spans[i]])
+		at += a.spans[i]
+	}
 }
