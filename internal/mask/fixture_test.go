@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -209,14 +208,4 @@ func (f *fixture) cost() (store.Usage, Report) {
 	_, report, err := f.masker.Masks(store.WithCounter(context.Background(), &c), f.s, files, Options{})
 	require.NoError(f, err)
 	return c.Usage(), report
-}
-
-func random(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	})
-	return rand.New(rand.NewPCG(seed, 1))
 }
