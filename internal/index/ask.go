@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"slices"
+	"sort"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/predicate"
@@ -133,4 +134,11 @@ func Successor(prefix []byte) (next []byte, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// Holds reports whether the leaf, without its sign, is true of the value with this key. Unlike the intervals alone it is exact
+// for LIKE too.
+func (a *Ask) Holds(leaf *predicate.Leaf, key []byte) bool {
+	i := sort.Search(len(a.In), func(i int) bool { return !a.In[i].Above(key) })
+	return i < len(a.In) && !a.In[i].Below(key) && (leaf.Op != predicate.Like || leaf.Pattern.Match(key))
 }

@@ -1,4 +1,4 @@
-package bloom
+package index
 
 import (
 	"errors"
@@ -8,20 +8,24 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
-// overflow keeps bytes in order: the newest in memory up to a limit, all older ones in a temporary file.
-type overflow struct {
+// Overflow keeps bytes in order until a body may be written: the newest in memory up to a limit, all older ones in a temporary file.
+type Overflow struct {
 	dir   string
 	limit int64
 	mem   []byte
 	file  *os.File
 }
 
-func (o *overflow) write(b []byte) error {
+// NewOverflow keeps at most limit bytes in memory (and what one Write brings); dir is where the file goes.
+func NewOverflow(dir string, limit int64) *Overflow { return &Overflow{dir: dir, limit: limit} }
+
+// Keep appends b.
+func (o *Overflow) Keep(b []byte) error {
 	if o.mem = append(o.mem, b...); int64(len(o.mem)) <= o.limit {
 		return nil
 	}
 	if o.file == nil {
-		f, err := os.CreateTemp(o.dir, "bloom-*.filters")
+		f, err := os.CreateTemp(o.dir, "index-*.body")
 		if err != nil {
 			return fault.Wrap(fault.Exhausted, "temporary folder of the index build", err)
 		}
@@ -32,7 +36,8 @@ func (o *overflow) write(b []byte) error {
 	return fault.Wrap(fault.Exhausted, "temporary file of the index build", err)
 }
 
-func (o *overflow) copyTo(w io.Writer) error {
+// CopyTo writes all that was kept, in order.
+func (o *Overflow) CopyTo(w io.Writer) error {
 	if o.file != nil {
 		if _, err := o.file.Seek(0, io.SeekStart); err != nil {
 			return fault.Wrap(fault.Exhausted, "temporary file of the index build", err)
@@ -45,7 +50,8 @@ func (o *overflow) copyTo(w io.Writer) error {
 	return err
 }
 
-func (o *overflow) close() error {
+// Close removes the file.
+func (o *Overflow) Close() error {
 	if o.file == nil {
 		return nil
 	}

@@ -72,36 +72,69 @@ const (
 
 // AppendRows writes a set; equal sets give equal bytes.
 func AppendRows(w *bytescan.Writer, s *rowset.Set) {
-	var body bytescan.Writer
-	var in []rowset.Range // of chunk cur, numbered from its start
-	chunks, last, cur := 0, -1, 0
-	flush := func() {
-		if len(in) == 0 {
-			return
-		}
-		form, list := uint64(0), rangeList(in)
-		if len(list) > chunkBitmap {
-			form, list = 1, bitmapOf(in)
-		}
-		body.Uvarint(uint64(cur-last-1)<<1 | form)
-		body.Bytes(list)
-		chunks, last, in = chunks+1, cur, in[:0]
-	}
+	var rows RowsWriter
 	for _, r := range s.Ranges() {
-		for at := uint64(r.Start); at < uint64(r.End); {
-			c := at / chunkRows
-			if int(c) != cur {
-				flush()
-				cur = int(c)
-			}
-			base, end := c*chunkRows, min(uint64(r.End), (c+1)*chunkRows)
-			in = append(in, rowset.Range{Start: uint32(at - base), End: uint32(end - base)})
-			at = end
-		}
+		rows.Add(r)
 	}
-	flush()
-	w.Uvarint(uint64(chunks))
-	w.Bytes(body.Buf)
+	rows.Append(w)
+}
+
+// RowsWriter writes a set whose rows come in ascending order. It holds the bytes written and the runs of one chunk.
+type RowsWriter struct {
+	body   []byte
+	chunks int
+	next   uint64 // chunk after the last one written
+	cur    uint64
+	in     []rowset.Range // of chunk cur, numbered from its start
+	count  int64
+}
+
+// Add adds rows that start at or after the end of all rows before; ranges that touch are joined.
+func (w *RowsWriter) Add(r rowset.Range) {
+	w.count += int64(r.Len())
+	for at := uint64(r.Start); at < uint64(r.End); {
+		if c := at / chunkRows; c != w.cur {
+			w.flush()
+			w.cur = c
+		}
+		base := w.cur * chunkRows
+		end := min(uint64(r.End), base+chunkRows)
+		if n := len(w.in); n > 0 && uint64(w.in[n-1].End) == at-base {
+			w.in[n-1].End = uint32(end - base)
+		} else {
+			w.in = append(w.in, rowset.Range{Start: uint32(at - base), End: uint32(end - base)})
+		}
+		at = end
+	}
+}
+
+// Count is the number of rows added.
+func (w *RowsWriter) Count() int64 { return w.count }
+
+// Size is the bytes of finished chunks.
+func (w *RowsWriter) Size() int { return len(w.body) }
+
+func (w *RowsWriter) flush() {
+	if len(w.in) == 0 {
+		return
+	}
+	form, list := uint64(0), rangeList(w.in)
+	if len(list) > chunkBitmap {
+		form, list = 1, bitmapOf(w.in)
+	}
+	w.body = binary.AppendUvarint(w.body, (w.cur-w.next)<<1|form)
+	w.body = append(w.body, list...)
+	w.chunks, w.next = w.chunks+1, w.cur+1
+	if w.in = w.in[:0]; cap(w.in) > 64 {
+		w.in = nil // many writers share the memory of a build
+	}
+}
+
+// Append ends the set and writes it.
+func (w *RowsWriter) Append(out *bytescan.Writer) {
+	w.flush()
+	out.Uvarint(uint64(w.chunks))
+	out.Bytes(w.body)
 }
 
 func rangeList(in []rowset.Range) []byte {

@@ -39,7 +39,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	}
 	return &builder{
 		largest: largest,
-		filters: overflow{dir: budget.TempDir, limit: budget.Bytes() / 4},
+		filters: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
 		enc:     e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
 		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
@@ -54,7 +54,7 @@ type builder struct {
 	maxHashes int     // distinct hashes to hold before the filter is sized by rows instead
 	starts    []uint32
 	groups    []built
-	filters   overflow // of the finished row groups: only Finish may write a body
+	filters   *index.Overflow // of the finished row groups: only Finish may write a body
 
 	seen   hashSet
 	filter sbbf.SplitBlockFilter // set once seen outgrew maxHashes
@@ -156,7 +156,7 @@ func (b *builder) closeGroup() error {
 		g.crcs = append(g.crcs, bytescan.CRC32C(u))
 	}
 	b.groups = append(b.groups, g)
-	return b.filters.write(f.Bytes())
+	return b.filters.Keep(f.Bytes())
 }
 
 func share(f sbbf.SplitBlockFilter) float64 {
@@ -176,7 +176,7 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if b.useless() {
 		return nil, fmt.Sprintf("every filter would have more than %.0f %% of its bits set: too many distinct values in a row group", maxFill*100), nil
 	}
-	if err := b.filters.copyTo(body); err != nil {
+	if err := b.filters.CopyTo(body); err != nil {
 		return nil, "", err
 	}
 	w := &bytescan.Writer{}
@@ -219,5 +219,5 @@ func (g *built) append(w *bytescan.Writer) {
 
 func (b *builder) Close() error {
 	b.groups, b.filter, b.seen, b.keys = nil, nil, hashSet{}, nil
-	return b.filters.close()
+	return b.filters.Close()
 }

@@ -20,6 +20,7 @@ type Law struct {
 	Kind     index.Kind
 	MaxWaves int
 	Columns  int // drawn; × SKOMER_LONG
+	Params   index.Params
 	Weak     func(*predicate.Leaf, *Column) bool
 	reached  map[string]int
 }
@@ -44,6 +45,7 @@ func (l *Law) Run(t *testing.T) {
 
 func (l *Law) column(t *testing.T, r *rand.Rand, c *Column) {
 	spec := SpecOf(r, c.Type, len(c.Values))
+	spec.Params = l.Params
 	budget := index.Budget{Memory: []int64{0, 1, 4 << 10, 64 << 10}[r.IntN(4)], TempDir: t.TempDir()}
 	a, b := Build(t, r, l.Kind, c, spec, budget), Build(t, r, l.Kind, c, spec, budget)
 	if !bytes.Equal(a.Root, b.Root) || !bytes.Equal(a.Body, b.Body) {

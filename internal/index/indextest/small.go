@@ -89,10 +89,16 @@ type Small struct {
 // Open builds c, row groups and pages starting at the given rows, and opens it.
 func Open(t testing.TB, k index.Kind, c Column, groups ...uint32) *Small {
 	t.Helper()
+	return OpenWith(t, k, c, nil, groups...)
+}
+
+// OpenWith is Open with parameters.
+func OpenWith(t testing.TB, k index.Kind, c Column, params index.Params, groups ...uint32) *Small {
+	t.Helper()
 	if len(groups) == 0 {
 		groups = []uint32{0}
 	}
-	spec := index.Spec{Columns: []column.Path{Path(c.Type)}, Rows: uint32(len(c.Values)), RowGroups: groups, Pages: groups}
+	spec := index.Spec{Columns: []column.Path{Path(c.Type)}, Rows: uint32(len(c.Values)), RowGroups: groups, Pages: groups, Params: params}
 	a := Build(t, rand.New(rand.NewPCG(1, 1)), k, &c, spec, index.Budget{})
 	reader, err := k.Open(a.Root, spec.Rows)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/index/bloom"
 	"github.com/skomerdb/skomer/internal/index/ordered"
+	"github.com/skomerdb/skomer/internal/index/valueset"
 	"github.com/skomerdb/skomer/internal/index/zonemap"
 )
 
@@ -30,6 +31,7 @@ type Entry struct {
 var table = []Entry{
 	{"zonemap", 1, index.PerFile, "scalar", "least and greatest value of every page, null tests", "zonemap(price)", zonemap.Kind{}},
 	{"bloom", 1, index.PerFile, "bloom", "= and IN on columns with many values", "bloom(user_id) fpp=0.01", bloom.Kind{}},
+	{"valueset", 1, index.PerFile, "scalar", "any test of columns with few values in a row group", "valueset(status)", valueset.Kind{}},
 	{"ordered", 1, index.Tiered, "scalar", "exact rows of values and ranges", "ordered(order_date)", ordered.Kind{}},
 }
 

@@ -146,7 +146,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 			t.add(&g.pages[j], &ask)
 		}
 	}
-	p.verdict = index.Sign(leaf, t.known(x.rows))
+	p.verdict = index.Sign(leaf, t.Known(x.rows))
 	unsure := p.verdict.Unsure()
 	for i := range x.groups {
 		g := &x.groups[i]
@@ -192,31 +192,12 @@ func (p *probe) Feed(data [][]byte) error {
 		}
 		data = data[len(g.blocks):]
 	}
-	p.verdict = rowset.Tighten(coarse, index.Sign(p.leaf, t.known(p.rows)))
+	p.verdict = rowset.Tighten(coarse, index.Sign(p.leaf, t.Known(p.rows)))
 	return nil
 }
 
-// tally gathers the granules where the unsigned leaf is true, false, null or NaN for some and for all rows.
-type tally struct{ isTrue, isFalse, null, nan granules }
-
-type granules struct{ some, all []rowset.Range }
-
-func (g *granules) add(r rowset.Range, some, all bool) {
-	if some {
-		g.some = append(g.some, r)
-	}
-	if all {
-		g.all = append(g.all, r)
-	}
-}
-
-func (g *granules) verdict(rows uint32) rowset.Verdict {
-	return rowset.Verdict{Must: rowset.FromRanges(rows, g.all), May: rowset.FromRanges(rows, g.some)}
-}
-
-func (t *tally) known(rows uint32) index.Known {
-	return index.Known{True: t.isTrue.verdict(rows), False: t.isFalse.verdict(rows), Null: t.null.verdict(rows), NaN: t.nan.verdict(rows)}
-}
+// tally judges zones.
+type tally struct{ index.Tally }
 
 func (t *tally) addBlocks(g *opened, e index.Encoding, data [][]byte, ask *index.Ask) error {
 	at := g.start
@@ -236,14 +217,9 @@ func (t *tally) addBlocks(g *opened, e index.Encoding, data [][]byte, ask *index
 	return nil
 }
 
-// add judges one granule. "all" speaks of every row of it, nulls and NaNs included.
 func (t *tally) add(z *zone, ask *index.Ask) {
-	at := rowset.Range{Start: z.start, End: z.start + z.rows}
 	some, all := z.match(ask)
-	t.isTrue.add(at, some, all && z.nulls+z.nans == 0)
-	t.isFalse.add(at, z.values() && !all || z.nans > 0, !some && z.nulls == 0)
-	t.null.add(at, z.nulls > 0, z.nulls == z.rows)
-	t.nan.add(at, z.nans > 0, z.nans == z.rows)
+	t.Add(index.Granule{Start: z.start, Rows: z.rows, Nulls: z.nulls, NaNs: z.nans}, some, all)
 }
 
 // match reports whether some and whether all of the granule's values, nulls and NaNs apart, lie in what is asked.

@@ -1,0 +1,57 @@
+package valueset
+
+import (
+	"strconv"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+const (
+	name     = "valueset"
+	paramCap = "cap"
+	// defaultCap lists the values of a category, a status or a day. Sets larger than this are seldom without the value asked for,
+	// and cost more to read than a Bloom filter's 4 KiB unit.
+	defaultCap = 1024
+)
+
+// Kind is the value set. Parameter cap is the most distinct values of a row group, 1 to 16,384, by default 1,024.
+type Kind struct {
+	inline int // the largest root that holds sets; 0: the constant of format.go
+}
+
+// Check wants one primitive column outside lists and maps.
+func (Kind) Check(cols []column.Path, params index.Params) error {
+	if _, err := index.OneColumn(name, cols); err != nil {
+		return err
+	}
+	if err := index.KnownParams(name, params, paramCap); err != nil {
+		return err
+	}
+	_, err := valueCap(params)
+	return err
+}
+
+func valueCap(params index.Params) (int, error) {
+	text, ok := params[paramCap]
+	if !ok {
+		return defaultCap, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxCap {
+		return 0, fault.New(fault.Invalid, name, "cap=%s is not a number of values from 1 to %d", text, maxCap).
+			WithFix("write for example cap=%d; columns with more values are better served by bloom", defaultCap)
+	}
+	return n, nil
+}
+
+// Says is superset for everything but Contains: a row group whose values all fail is ruled out, one whose values all pass is
+// claimed, the rest is rechecked. LIKE is tried on every value.
+func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
+	if !index.About(cols, leaf) || leaf.Op == predicate.Contains {
+		return index.Nothing
+	}
+	return index.Superset
+}

@@ -1,0 +1,163 @@
+package valueset
+
+import (
+	"math"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Open parses a root of at most 4 MiB, which it keeps, into at most 8 MiB beside it.
+func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
+	r := bytescan.NewReader(name+" root", root)
+	if v := r.U8(); r.Err() == nil && v != version {
+		return nil, index.FromTheFuture(name, v)
+	}
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	bodySize := int64(min(r.Uvarint(), math.MaxInt64))
+	n := r.Count(maxRowGroups, 2)
+	form := r.U8()
+	if r.Err() == nil && (form > formUnits || form == formInline && len(root) > inlineRoot) {
+		r.Fail("sets in form %d in a root of %d bytes", form, len(root))
+	}
+	x.readGroups(r, root, n, form, bodySize)
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type reader struct {
+	rows   uint32
+	enc    index.Encoding
+	groups []group
+}
+
+func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8, bodySize int64) {
+	at := uint32(0)
+	x.groups = make([]group, 0, n)
+	for range n {
+		g := x.readGroup(r, at)
+		if r.Err() == nil && g.values > 0 {
+			if form == formInline {
+				from := r.Offset()
+				index.ReadKeys(r, x.enc, g.values, maxKeys, func(int, []byte) {})
+				g.set = root[from:r.Offset()]
+			} else {
+				g.unit = index.ReadUnit(r, bodySize, maxSet)
+			}
+		}
+		if r.Err() != nil {
+			return
+		}
+		at += g.Rows
+		x.groups = append(x.groups, g)
+	}
+	if at != x.rows {
+		r.Fail("row groups hold %d rows, the artifact %d", at, x.rows)
+	}
+}
+
+func (x *reader) readGroup(r *bytescan.Reader, at uint32) group {
+	rows, nulls, nans := r.Uvarint(), r.Uvarint(), uint64(0)
+	if x.enc.Kind.Floating() {
+		nans = r.Uvarint()
+	}
+	if r.Err() == nil && (rows == 0 || rows > uint64(x.rows-at) || nulls > rows || nans > rows-nulls) {
+		r.Fail("row group of %d rows, %d nulls, %d NaNs at row %d of %d", rows, nulls, nans, at, x.rows)
+	}
+	if r.Err() != nil {
+		return group{}
+	}
+	g := group{Granule: index.Granule{Start: at, Rows: uint32(rows), Nulls: uint32(nulls), NaNs: uint32(nans)}}
+	if !g.Values() {
+		return g
+	}
+	if g.values = r.Count(maxCap, 0); uint64(g.values) > rows-nulls-nans {
+		r.Fail("%d values in a row group of %d rows, %d nulls, %d NaNs", g.values, rows, nulls, nans)
+	}
+	return g
+}
+
+// Probe answers from the root, then from the sets of the row groups that it leaves in doubt: one wave.
+func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	ask, ok := index.Asked(leaf, x.enc)
+	if !ok {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	p := &probe{reader: x, leaf: leaf, ask: ask, some: make([]bool, len(x.groups)), all: make([]bool, len(x.groups))}
+	for i := range x.groups {
+		g := &x.groups[i]
+		if p.some[i] = len(ask.In) > 0 && g.Values(); p.some[i] && g.set != nil {
+			p.take(i, bytescan.NewReader(name+" set", g.set))
+		}
+	}
+	p.verdict = p.judge()
+	unsure, size := p.verdict.Unsure(), int64(0)
+	for i := range x.groups {
+		g := &x.groups[i]
+		if !p.some[i] || g.values == 0 || g.set != nil || !unsure.Intersects(g.Range()) {
+			continue
+		}
+		if size += g.unit.Len; size > maxProbe {
+			break
+		}
+		p.wanted, p.wave = append(p.wanted, i), append(p.wave, g.unit)
+	}
+	return p
+}
+
+type probe struct {
+	*reader
+	leaf      *predicate.Leaf
+	ask       index.Ask
+	some, all []bool // per row group: the leaf may be true of some of its values, is true of all
+	wanted    []int  // row groups of the wave
+	wave      index.Wave
+	verdict   rowset.Verdict
+}
+
+// take tries every value of a row group's set.
+func (p *probe) take(i int, r *bytescan.Reader) {
+	n, hits := p.groups[i].values, 0
+	index.ReadKeys(r, p.enc, n, maxKeys, func(_ int, key []byte) {
+		if p.ask.Holds(p.leaf, key) {
+			hits++
+		}
+	})
+	p.some[i], p.all[i] = hits > 0, hits == n
+}
+
+func (p *probe) judge() rowset.Verdict {
+	var t index.Tally
+	for i := range p.groups {
+		t.Add(p.groups[i].Granule, p.some[i], p.all[i])
+	}
+	return index.Sign(p.leaf, t.Known(p.rows))
+}
+
+func (p *probe) Need() []index.Span { return p.wave.Spans() }
+
+func (p *probe) Verdict() rowset.Verdict { return p.verdict }
+
+func (p *probe) Feed(data [][]byte) error {
+	wave := p.wave
+	p.verdict, p.wave = rowset.Maybe(p.rows), nil
+	if err := wave.Check(name+" set", data); err != nil {
+		return err
+	}
+	for j, i := range p.wanted {
+		r := bytescan.NewReader(name+" set", data[j])
+		p.take(i, r)
+		if err := r.Done(); err != nil {
+			return err
+		}
+	}
+	p.verdict = p.judge()
+	return nil
+}
