@@ -112,14 +112,14 @@ func bind(u Unit, f File, o *parquetio.Opened) (*source, error) {
 	return &source{File: f, opened: o, binding: binding, rows: uint32(rows), read: sha256.New()}, nil
 }
 
-// resolution is how the columns are found in the file; files of one artifact must agree.
+// resolution is how the columns are found in the file, and what stands for those that it lacks; files of one artifact must agree.
 func (s *source) resolution(u Unit) string {
 	var parts []string
-	for i := range u.columns() {
-		how := s.binding.Resolution(i).How
-		part := how.String()
-		if how != parquetio.ByID && how != parquetio.Absent {
-			part += " " + s.binding.Resolution(i).Leaf
+	for i, path := range u.columns() {
+		c := s.column(u.Snapshot, path, i)
+		part := c.Resolved + " " + c.Mapping + " " + c.Absent
+		if s.binding.Resolution(i).How != parquetio.ByID {
+			part += " " + c.LeafPath
 		}
 		parts = append(parts, part)
 	}

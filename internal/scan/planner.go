@@ -266,28 +266,11 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
 		return false
 	}
-	if why := e.columnsMoved(&info); why != "" {
+	if why := columnsMoved(&info, e.plan.Snapshot); why != "" {
 		e.reject(p, f.Path, lineage.LeafMismatch.String(), why)
 		return false
 	}
 	return true
-}
-
-// columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "". Columns found by field id
-// cannot move; in files without ids and without a name mapping, nested fields go by name.
-func (e *evidence) columnsMoved(info *overlay.ArtifactInfo) string {
-	s := e.plan.Snapshot
-	for _, c := range info.Columns {
-		path := s.Schema.ByID(c.FieldID)
-		switch {
-		case c.Mapping == "":
-		case c.Mapping != facts.MappingDigest(s.NameMapping):
-			return "the table's name mapping changed since column " + c.Name + " was indexed"
-		case s.NameMapping == nil && len(path) > 1 && path.Name() != c.Name:
-			return "column " + c.Name + " is called " + path.Name() + " in this snapshot, and its files find nested fields by name"
-		}
-	}
-	return ""
 }
 
 func (e *evidence) reject(p overlay.Placement, file, reason, detail string) {

@@ -1,0 +1,40 @@
+package scan
+
+import (
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/parquetio"
+)
+
+// columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "". Columns found by field id
+// cannot move. In files without ids and without a name mapping, nested fields go by name. A column that files lack has the value
+// that their manifest entry states, if it is a partition source; another entry may state another value.
+func columnsMoved(a *overlay.ArtifactInfo, s *facts.Snapshot) string {
+	for _, c := range a.Columns {
+		path := s.Schema.ByID(c.FieldID)
+		switch {
+		case c.Resolved == parquetio.Absent.String() && identitySource(s, path):
+			return "column " + c.Name + " is not in its files and has the value of their partition"
+		case c.Mapping == "":
+		case c.Mapping != facts.MappingDigest(s.NameMapping):
+			return "the table's name mapping changed since column " + c.Name + " was indexed"
+		case s.NameMapping == nil && len(path) > 1 && path.Name() != c.Name:
+			return "column " + c.Name + " is called " + path.Name() + " in this snapshot, and its files find nested fields by name"
+		}
+	}
+	return ""
+}
+
+func identitySource(s *facts.Snapshot, path column.Path) bool {
+	for _, spec := range s.Specs {
+		if slices.ContainsFunc(spec.Fields, func(f facts.PartitionField) bool {
+			return f.Transform == "identity" && slices.ContainsFunc(path, func(p column.Field) bool { return p.ID == f.SourceID })
+		}) {
+			return true
+		}
+	}
+	return false
+}
