@@ -5,19 +5,31 @@ import (
 
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/mask"
+	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
 // maskFiles is how many data files' masks are saved together.
 const maskFiles = 256
 
-// masker finds deleted rows of the table. archive is what an earlier sync saved, nil to do without.
-func (t *Table) masker(data store.Store, archive *mask.Archive) *mask.Masker {
+// masker finds deleted rows of the table by the table alone.
+func (t *Table) masker(data store.Store) *mask.Masker {
 	c := t.client
 	return &mask.Masker{
 		Store: data, Footers: c.footers, Cache: c.masks, Map: t.mapping.Apply, Workers: c.config.Workers, Memory: c.config.Memory / 4,
-		Archive: archive,
 	}
+}
+
+// masker finds deleted rows with the help of the overlay: masks that a sync saved, and indexes of the keys. A strict query does
+// without.
+func (r *Rows) masker() *mask.Masker {
+	m := r.table.masker(r.data)
+	if r.version == nil || !r.version.Mounted() || r.query.Strict {
+		return m
+	}
+	m.Archive = r.table.archive
+	m.Evidence, m.EvidenceFrom = &scan.Evidence{Planner: r.planner(), Version: r.version}, r.table.client.config.MinPlannedScanBytes
+	return m
 }
 
 // saveMasks puts what deletes hide in a snapshot into the overlay and tells how many masks are new.
@@ -25,7 +37,8 @@ func (t *Table) saveMasks(ctx context.Context, s *facts.Snapshot, data store.Sto
 	if s.Deletes.Len() == 0 {
 		return 0, nil
 	}
-	m := t.masker(data, t.archive)
+	m := t.masker(data)
+	m.Archive = t.archive
 	for at := 0; at < s.Files.Len(); at += maskFiles {
 		files := make([]mask.File, min(maskFiles, s.Files.Len()-at))
 		for i := range files {

@@ -237,6 +237,16 @@ func TestExplainTellsOfDeletes(t *testing.T) {
 // numbers is a table of one Long column "id" in one data file of row groups of 100, ids from 4 on.
 func numbers(t *testing.T, n int) *tabletest.Table {
 	t.Helper()
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = int64(4 + i)
+	}
+	return tableOf(t, ids, 100)
+}
+
+func tableOf(t *testing.T, ids []int64, rowsPerGroup int64) *tabletest.Table {
+	t.Helper()
+	n := len(ids)
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "table")
 	schema := &column.Schema{Fields: []column.Field{{ID: 1, Name: "id", Type: column.Of(column.Long), Required: true}}}
@@ -244,11 +254,11 @@ func numbers(t *testing.T, n int) *tabletest.Table {
 	require.NoError(t, err)
 	var rows []tabletest.Row
 	for i := range n {
-		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, int64(4+i))}})
+		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, ids[i])}})
 	}
 	path := filepath.Join(dir, "data", "a.parquet")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	layout := tabletest.Layout{RowsPerGroup: 100, PageBytes: 256, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	layout := tabletest.Layout{RowsPerGroup: rowsPerGroup, PageBytes: 256 + int(rowsPerGroup), PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
 	require.NoError(t, tabletest.WriteParquet(path, schema, rows, layout))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -397,4 +407,66 @@ func TestMasksOutliveTheProcess(t *testing.T) {
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "PASS")
+}
+
+// deleteKeys commits an equality delete file over the ids.
+func deleteKeys(t *testing.T, table *tabletest.Table, ids ...int64) {
+	t.Helper()
+	var rows []tabletest.Row
+	for _, id := range ids {
+		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, id)}})
+	}
+	path := filepath.Join(table.Dir, "data", fmt.Sprintf("keys-%d.parquet", table.Writer.LastSequence))
+	layout := tabletest.Layout{RowsPerGroup: 1000, PageBytes: 1 << 16, PageVersion: 1, Codec: tabletest.Uncompressed}
+	require.NoError(t, tabletest.WriteParquet(path, table.Schema, rows, layout))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = table.Writer.Append(context.Background(), lakewrite.File{
+		Path: path, Format: facts.Parquet, Content: lakewrite.EqualityDeletes, EqualityID: []int{1}, Records: int64(len(rows)), Size: info.Size(),
+	})
+	require.NoError(t, err)
+}
+
+// TestIndexesHelpEqualityDeletes: where an index on the key says that no key is there, the key column is not read; a key that is
+// there still deletes.
+func TestIndexesHelpEqualityDeletes(t *testing.T) {
+	rng, _ := seeded(t)
+	ids := make([]int64, 100_000)
+	for i := range ids {
+		ids[i] = rng.Int64N(1<<40) * 2
+	}
+	for _, kind := range []string{"bloom", "ordered"} {
+		made, overlays := tableOf(t, ids, 20_000), t.TempDir()
+		table := open(t, made.Dir, overlays)
+		require.NoError(t, table.Mount(context.Background()))
+		_, err := table.AddIndex(context.Background(), kind+"(id)")
+		require.NoError(t, err)
+		_, err = table.Sync(context.Background(), skomer.SyncOptions{})
+		require.NoError(t, err)
+		count := func(q skomer.Query) (int64, int64) {
+			fresh := open(t, made.Dir, overlays)
+			q.Limit = -1
+			rows, err := fresh.Query(context.Background(), q)
+			require.NoError(t, err)
+			n, err := rows.Count(context.Background())
+			require.NoError(t, err)
+			return n, rows.Stats().Bytes
+		}
+		deleteKeys(t, made, 1<<39+1, 1<<38+1) // odd: nowhere
+		n, with := count(skomer.Query{})
+		require.EqualValues(t, len(ids), n)
+		_, without := count(skomer.Query{NoIndex: true})
+		require.Less(t, with*2, without, kind)
+		deleteKeys(t, made, ids[77_777], 1<<37+1)
+		live := 0
+		for _, id := range ids {
+			if id != ids[77_777] {
+				live++
+			}
+		}
+		for _, q := range ways {
+			n, _ := count(q)
+			require.EqualValues(t, live, n, "%s %+v", kind, q)
+		}
+	}
 }

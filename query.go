@@ -10,7 +10,6 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
-	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/predicate/icebergjson"
@@ -82,12 +81,15 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 		return err
 	}
 	c := t.client.config
-	planner := scan.Planner{Data: r.data, Overlay: t.overlayStore, Readers: t.client.readers}
-	r.plan, err = planner.Plan(ctx, s, tree, r.version, scan.Options{
+	r.plan, err = r.planner().Plan(ctx, s, tree, r.version, scan.Options{
 		NoIndex: r.query.NoIndex, NoPrune: r.query.NoPrune, Strict: r.query.Strict, Explain: explain,
 		MinBytes: c.MinPlannedScanBytes, MinFiles: c.MinPlannedFiles,
 	})
 	return err
+}
+
+func (r *Rows) planner() *scan.Planner {
+	return &scan.Planner{Data: r.data, Overlay: r.table.overlayStore, Readers: r.table.client.readers}
 }
 
 // lookUpOverlay finds the overlay's version. An overlay that cannot be read is no index, not a failed query.
@@ -210,16 +212,8 @@ func (r *Rows) reader() *scan.Reader {
 	c := r.table.client
 	return &scan.Reader{
 		Store: r.data, Footers: c.footers, Workers: c.config.Workers, Memory: c.config.Memory / 4, KeepAll: r.query.NoPrune,
-		Masks: r.table.masker(r.data, r.archive()),
+		Masks: r.masker(),
 	}
-}
-
-// archive is the masks that a sync saved, where the query may use what the overlay holds without looking at each file.
-func (r *Rows) archive() *mask.Archive {
-	if r.version == nil || !r.version.Mounted() || r.query.Strict {
-		return nil
-	}
-	return r.table.archive
 }
 
 // shape puts the answer's columns in the asked order and adds the virtual ones.

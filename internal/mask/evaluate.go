@@ -16,6 +16,7 @@ type keyed struct {
 	pairs []*pair
 	sets  []*keySet
 	file  *parquetio.File
+	may   *rowset.Set // where evidence allows a key; nil: anywhere
 	*reading
 	parts []*part
 }
@@ -71,6 +72,9 @@ func (w *work) evaluate(ctx context.Context, targets []*target, opened []*parque
 		return err
 	}
 	if err := w.pageIndexes(ctx, groups); err != nil {
+		return err
+	}
+	if err := w.narrow(ctx, groups); err != nil {
 		return err
 	}
 	var readings []*reading
@@ -164,6 +168,9 @@ func (w *work) candidates(k *keyed) *rowset.Set {
 			rows = k.sets[i].mayHold(k.binding, rows)
 		}
 		out = rowset.Or(out, rows)
+	}
+	if k.may != nil {
+		out = rowset.And(out, k.may)
 	}
 	return out
 }

@@ -27,6 +27,8 @@ type keySet struct {
 type keyRange struct {
 	null, nan, some bool
 	min, max        column.Value // of the values that are neither; if some
+	distinct        []column.Value
+	many            bool // distinct is incomplete
 }
 
 // entryBytes is about what a map entry takes beside its key.
@@ -63,6 +65,19 @@ func (r *keyRange) see(col *column.Vector, i int) {
 		r.null = true
 	case v.IsNaN():
 		r.nan = true
+	default:
+		r.seeValue(v)
+	}
+}
+
+func (r *keyRange) seeValue(v column.Value) {
+	if !r.many && !slices.Contains(r.distinct, v) {
+		r.distinct = append(r.distinct, v)
+		if r.many = len(r.distinct) > maxProbed; r.many {
+			r.distinct = nil
+		}
+	}
+	switch {
 	case !r.some:
 		r.some, r.min, r.max = true, v, v
 	case column.Compare(v, r.min) < 0:

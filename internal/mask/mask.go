@@ -25,6 +25,10 @@ type Masker struct {
 	Workers int // goroutines that decode; 0: one a core
 	// Archive holds masks that an earlier process saved; nil: none.
 	Archive *Archive
+	// Evidence rules out rows that equality deletes cannot hide, asked where reading the key columns takes EvidenceFrom bytes or more.
+	// Nil: none.
+	Evidence     Evidence
+	EvidenceFrom int64
 }
 
 // DefaultMemory is the bound of a Masker without one.

@@ -64,13 +64,18 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	if out.Report.Scanned = cheapScan(out.Files, o); out.Report.Scanned != "" {
 		return out, nil
 	}
-	e := &evidence{Planner: p, plan: out, version: v, options: o, lineage: lineage.Options{
-		TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID, Strict: o.Strict,
-	}}
+	e := p.evidence(out, v, o)
 	if err := e.gather(ctx); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+func (p *Planner) evidence(out *Plan, v *overlay.Version, o Options) *evidence {
+	s := out.Snapshot
+	return &evidence{Planner: p, plan: out, version: v, options: o, lineage: lineage.Options{
+		TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID, Strict: o.Strict,
+	}}
 }
 
 // prune keeps the files that manifest facts do not rule out.
@@ -164,6 +169,16 @@ func (e *evidence) gather(ctx context.Context) error {
 	if !e.usable() {
 		return nil
 	}
+	answers, err := e.answers(ctx)
+	if err != nil {
+		return err
+	}
+	e.conclude(answers)
+	return nil
+}
+
+// answers puts the predicate to every artifact that may speak for a file, and runs all of it in lock step.
+func (e *evidence) answers(ctx context.Context) ([][]answerOf, error) {
 	e.asked = map[question]*asked{}
 	answers := make([][]answerOf, len(e.plan.Files))
 	var found []overlay.Placement
@@ -171,11 +186,7 @@ func (e *evidence) gather(ctx context.Context) error {
 		found = e.version.AppendFind(found[:0], e.stated(i))
 		answers[i] = e.ask(i, found)
 	}
-	if err := wave.Run(ctx, e.Overlay, e.tasks); err != nil {
-		return err
-	}
-	e.conclude(answers)
-	return nil
+	return answers, wave.Run(ctx, e.Overlay, e.tasks)
 }
 
 func (e *evidence) stated(i int) string { return e.plan.Snapshot.Files.Stated[e.plan.Files[i].Ordinal] }
