@@ -2,13 +2,13 @@ package demo
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/skomerdb/skomer/internal/interop"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/store/local"
 )
@@ -43,10 +43,7 @@ func TestTheTableIsWhatItsReadmeSays(t *testing.T) {
 
 // TestInteropOtherReadersOpenTheDemo asks DuckDB and PyIceberg for the same sums.
 func TestInteropOtherReadersOpenTheDemo(t *testing.T) {
-	python := os.Getenv("SKOMER_PYTHON")
-	if python == "" {
-		t.Skip("SKOMER_PYTHON is not set: run make interop")
-	}
+	python := interop.Python(t)
 	location := filepath.Join(t.TempDir(), "flights")
 	require.NoError(t, Write(t.Context(), local.New(), location))
 	const script = `

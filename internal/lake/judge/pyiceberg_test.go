@@ -3,26 +3,18 @@ package judge
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"sort"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/skomerdb/skomer/internal/interop"
 	"github.com/skomerdb/skomer/internal/lake"
 )
 
-// TestInteropPyIcebergPlansWrittenTables runs where SKOMER_PYTHON names a Python that has PyIceberg.
+// TestInteropPyIcebergPlansWrittenTables: PyIceberg plans the tables that lakewrite writes as lake does.
 func TestInteropPyIcebergPlansWrittenTables(t *testing.T) {
-	python := os.Getenv("SKOMER_PYTHON")
-	if python == "" {
-		if os.Getenv("CI") == "true" && os.Getenv("SKOMER_INTEROP") != "" {
-			t.Fatal("SKOMER_PYTHON names no Python")
-		}
-		t.Skip("SKOMER_PYTHON names no Python with pyiceberg: run make interop")
-	}
+	python := interop.Python(t)
 	r := random(t)
 	ctx := context.Background()
 	args, want := []string{"testdata/plan.py"}, []string{}
@@ -39,9 +31,7 @@ func TestInteropPyIcebergPlansWrittenTables(t *testing.T) {
 			}
 		}
 	}
-	out, err := exec.Command(python, args...).Output()
-	require.NoError(t, err)
-	got := strings.Split(strings.TrimSpace(string(out)), "\n")
+	got := interop.Lines(t, python, args...)
 	sort.Strings(got)
 	sort.Strings(want)
 	require.Equal(t, want, got)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/skomerdb/skomer/internal/interop"
 )
 
 //go:embed duckdb.py
@@ -33,18 +35,10 @@ type Answer struct {
 	Error     string           `json:"error"`
 }
 
-// Start starts DuckDB in the Python that SKOMER_PYTHON names (make interop sets it); without it the test is skipped, and
-// fails under CI=true.
+// Start starts DuckDB in the Python of package interop, without which the test is skipped.
 func Start(t testing.TB) *DuckDB {
 	t.Helper()
-	python := os.Getenv("SKOMER_PYTHON")
-	if python == "" {
-		if os.Getenv("CI") == "true" && os.Getenv("SKOMER_INTEROP") != "" {
-			t.Fatal("SKOMER_PYTHON names no Python")
-		}
-		t.Skip("SKOMER_PYTHON names no Python with duckdb: run make interop")
-	}
-	cmd := exec.Command(python, "-c", script)
+	cmd := exec.Command(interop.Python(t), "-c", script)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
