@@ -366,3 +366,19 @@ func TestDeleteFilesOfOneKeySet(t *testing.T) {
 	f.keys(2, s, 450)
 	f.gone([]uint32{5, 450, 998})
 }
+
+// TestKeysInThePartition: a data file without the source column of its identity partition has the partition's value in every row.
+func TestKeysInThePartition(t *testing.T) {
+	f := partitioned(t, column.Of(column.Long))
+	ids := schema(f.s.Schema.Fields[0])
+	for i, v := range []int64{7, 8} {
+		value := column.IntValue(column.Long, v)
+		file := f.inPartition(0, &value)
+		path := f.write(ids, rows(ids, 1, 2, 3))
+		f.s.Files.Path[file], f.s.Files.Stated[file], f.s.Files.Size[file], f.s.Files.Records[file] = path, path, size(t, path), 3
+		key := f.keys(2, schema(f.s.Schema.Fields[1], f.s.Schema.Fields[0]), 7, 1+i)
+		f.s.Deletes.SpecID[key] = 1 // global
+	}
+	f.renew()
+	f.gone([]uint32{0, 1}, nil)
+}
