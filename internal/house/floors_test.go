@@ -90,7 +90,9 @@ var libraries = map[string][]string{
 	"modernc.org/sqlite":                 {"internal/lake"},
 	"github.com/RoaringBitmap/roaring":   {"internal/rowset", "internal/index", "internal/filemap", "internal/overlay", "internal/mask"},
 	"github.com/stretchr/testify":        {"internal/store"}, // store/storetest is a test suite
-	"github.com/johannesboyne/gofakes3":  {},
+	"github.com/aws/aws-sdk-go-v2":       {"internal/store"},
+	"github.com/aws/smithy-go":           {"internal/store"},
+	"github.com/johannesboyne/gofakes3":  {"internal/store"}, // store/s3/s3test runs a server for tests
 	"github.com/marcboeker/go-duckdb":    {},
 	"github.com/duckdb/duckdb-go":        {},
 	"github.com/pierrec/lz4":             {"internal/puffin", "internal/parquetio"},

@@ -21,6 +21,8 @@ import (
 type Subject struct {
 	Store store.Store
 	Root  string
+	// ContentTags: equal contents have equal tags, as with entity tags that are checksums.
+	ContentTags bool
 }
 
 // Run runs the suite; open gives a fresh subject for each part of it.
@@ -55,7 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
-			part(t, &kit{T: t, Store: s.Store, root: s.Root, ctx: t.Context(), rnd: Rand(t)})
+			part(t, &kit{T: t, Store: s.Store, root: s.Root, contentTags: s.ContentTags, ctx: t.Context(), rnd: Rand(t)})
 		})
 	}
 }
@@ -77,9 +79,10 @@ func Rand(t testing.TB) *rand.Rand {
 type kit struct {
 	*testing.T
 	store.Store
-	root string
-	ctx  context.Context
-	rnd  *rand.Rand
+	root        string
+	contentTags bool
+	ctx         context.Context
+	rnd         *rand.Rand
 }
 
 func (k *kit) key(name string) string { return k.root + name }

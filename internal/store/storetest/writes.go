@@ -121,14 +121,14 @@ func testPutIf(t *testing.T, k *kit) {
 
 func testPutIfRace(t *testing.T, k *kit) {
 	tag := k.put("head", []byte("start"))
-	for range 10 {
+	for round := range 10 {
 		tags := make([]store.Tag, racers)
 		winner := race(t, func(i int) (err error) {
-			tags[i], err = k.PutIf(k.ctx, k.key("head"), tag, fmt.Appendf(nil, "writer %02d", i))
+			tags[i], err = k.PutIf(k.ctx, k.key("head"), tag, fmt.Appendf(nil, "round %d writer %02d", round, i))
 			return err
 		})
 		tag = tags[winner]
-		require.Equal(t, fmt.Sprintf("writer %02d", winner), k.whole("head"))
+		require.Equal(t, fmt.Sprintf("round %d writer %02d", round, winner), k.whole("head"))
 		require.Equal(t, tag, k.stat("head").Tag)
 	}
 	require.Equal(t, []string{"head"}, k.list("", "", 10))

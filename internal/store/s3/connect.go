@@ -1,0 +1,100 @@
+package s3
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+const (
+	fallbackRegion = "us-east-1"
+	// headerTimeout is how long a server may think before it answers; the answer itself may take any time.
+	headerTimeout = time.Minute
+)
+
+// connect makes the client at its first use. It reads configuration files and sends nothing.
+func (s *Store) connect() (*s3.Client, error) {
+	s.once.Do(func() { s.client, s.err = s.options.client() })
+	return s.client, s.err
+}
+
+func (o Options) client() (*s3.Client, error) {
+	load := []func(*config.LoadOptions) error{
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConns, t.MaxIdleConnsPerHost = 2*Concurrency, Concurrency
+			t.ResponseHeaderTimeout = headerTimeout
+		})),
+	}
+	if o.Profile != "" {
+		load = append(load, config.WithSharedConfigProfile(o.Profile))
+	}
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	if o.AccessKey != "" {
+		load = append(load, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(o.AccessKey, o.Secret, o.Session)))
+	}
+	c, err := config.LoadDefaultConfig(context.Background(), load...)
+	if err != nil {
+		return nil, fault.New(fault.Invalid, "configuration of AWS", "cannot be read").WithCause(err)
+	}
+	if c.Region == "" {
+		c.Region = fallbackRegion
+	}
+	switch {
+	case o.Anonymous:
+		c.Credentials = aws.AnonymousCredentials{}
+	case o.RoleARN != "":
+		c.Credentials = aws.NewCredentialsCache(told{stscreds.NewAssumeRoleProvider(sts.NewFromConfig(c), o.RoleARN, o.assume)})
+	default:
+		c.Credentials = aws.NewCredentialsCache(told{c.Credentials})
+	}
+	return s3.NewFromConfig(c, o.apply), nil
+}
+
+func (o Options) assume(a *stscreds.AssumeRoleOptions) {
+	a.RoleSessionName = "skomer"
+	if o.RoleSession != "" {
+		a.RoleSessionName = o.RoleSession
+	}
+	if o.RoleID != "" {
+		a.ExternalID = &o.RoleID
+	}
+}
+
+func (o Options) apply(c *s3.Options) {
+	if o.Endpoint != "" {
+		c.BaseEndpoint = &o.Endpoint
+	}
+	c.UsePathStyle = c.BaseEndpoint != nil
+	if o.PathStyle != nil {
+		c.UsePathStyle = *o.PathStyle
+	}
+	// Servers other than Amazon's often do not know the newer checksums; requests are signed over their content anyway.
+	c.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	c.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	c.DisableLogOutputChecksumValidationSkipped = true
+}
+
+// told makes the failure to find credentials an error that says what to do.
+type told struct{ aws.CredentialsProvider }
+
+func (t told) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := t.CredentialsProvider.Retrieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = fault.New(fault.Denied, "credentials", "none could be found").WithCause(err).
+			WithFix("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or s3.access-key-id and s3.secret-access-key of the catalog; s3.anonymous reads public buckets")
+	}
+	return c, err
+}

@@ -1,0 +1,130 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// act is a request, as far as its errors differ.
+type act struct {
+	permission string
+	onBucket   bool        // the permission is one on the bucket
+	changed    fault.Class // what a failed precondition means
+}
+
+var (
+	reading  = act{permission: "s3:GetObject", changed: fault.Stale}
+	listing  = act{permission: "s3:ListBucket", onBucket: true}
+	writing  = act{permission: "s3:PutObject", changed: fault.Conflict}
+	deleting = act{permission: "s3:DeleteObject"}
+)
+
+// classify names what failed, why, and what can be done.
+func classify(ctx context.Context, key string, p place, a act, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fault.About(key, ctx.Err())
+	}
+	if fault.ClassOf(err) != fault.Unclassified { // credentials, or the caller's own reader
+		return fault.About(key, err)
+	}
+	var answer *awshttp.ResponseError
+	if !errors.As(err, &answer) {
+		return unsent(key, err)
+	}
+	code, said := "", http.StatusText(answer.HTTPStatusCode())
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		code = api.ErrorCode()
+		if said = code; api.ErrorMessage() != "" {
+			said += ": " + api.ErrorMessage()
+		}
+	}
+	e := coded(code, a, p)
+	if e == nil {
+		e = byStatus(answer.HTTPStatusCode(), a, p)
+	}
+	e.Subject = key
+	if e.Reason == "" {
+		e.Reason = said
+	}
+	if region := answer.Response.Header.Get("X-Amz-Bucket-Region"); region != "" && e.Class == fault.Invalid {
+		e.Fix = "the bucket is in the region " + region + ": set s3.region or AWS_REGION to it"
+	}
+	return e.WithCause(withoutFault{err})
+}
+
+// withoutFault keeps the server's words for those who unwrap and out of the message, which has said them.
+type withoutFault struct{ error }
+
+func (w withoutFault) Unwrap() error { return w.error }
+
+// unsent is an error without an answer: the connection, or the reader of a body.
+func unsent(key string, err error) error {
+	var source *sourceError
+	if errors.As(err, &source) {
+		return fault.About(key, source.error)
+	}
+	return fault.New(fault.Unclassified, key, "no answer").WithCause(err).WithRetry()
+}
+
+// coded classifies by S3's error code; nil if the status says enough.
+func coded(code string, a act, p place) *fault.Error {
+	switch code {
+	case "NoSuchBucket":
+		return fault.New(fault.NotFound, "", "there is no bucket %q", p.bucket).WithFix("check the bucket's name and s3.endpoint")
+	case "ExpiredToken", "ExpiredTokenException":
+		return fault.New(fault.Denied, "", "").WithFix("the session token has expired: get another one")
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure":
+		return fault.New(fault.Denied, "", "").WithFix("check the access key, its secret and the session token")
+	case "RequestTimeTooSkewed":
+		return fault.New(fault.Denied, "", "").WithFix("set this machine's clock")
+	case "ConditionalRequestConflict", "OperationAborted":
+		return fault.New(fault.Conflict, "", "").WithRetry()
+	case "RequestTimeout", "InternalError":
+		return fault.New(fault.Unclassified, "", "").WithRetry()
+	case "SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "BandwidthLimitExceeded":
+		return fault.New(fault.Exhausted, "", "").WithRetry()
+	}
+	return nil
+}
+
+func byStatus(status int, a act, p place) *fault.Error {
+	switch {
+	case status == http.StatusNotFound && a.changed == fault.Conflict:
+		return fault.New(fault.Conflict, "", "the object to replace is gone")
+	case status == http.StatusNotFound:
+		return fault.New(fault.NotFound, "", "no such object")
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fault.New(fault.Denied, "", "").WithFix("the identity needs %s on %s", a.permission, a.resource(p))
+	case status == http.StatusPreconditionFailed && a.changed == fault.Stale:
+		return fault.New(fault.Stale, "", "changed since it was described")
+	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
+		return fault.New(fault.Conflict, "", "somebody else wrote it first")
+	case status == http.StatusRequestedRangeNotSatisfiable:
+		return fault.New(fault.Corrupt, "", "the range begins behind the object's end")
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		return fault.New(fault.Exhausted, "", "").WithRetry()
+	case status == http.StatusNotImplemented:
+		return fault.New(fault.Unsupported, "", "")
+	case status >= 500:
+		return fault.New(fault.Unclassified, "", "").WithRetry()
+	}
+	return fault.New(fault.Invalid, "", "")
+}
+
+// resource is what a permission is granted on.
+func (a act) resource(p place) string {
+	if a.onBucket {
+		return "arn:aws:s3:::" + p.bucket
+	}
+	return "arn:aws:s3:::" + p.bucket + "/" + p.name
+}
