@@ -277,6 +277,10 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
 		return false
 	}
+	if uint64(p.First)+uint64(p.Rows) > uint64(info.Rows) {
+		e.reject(p, f.Path, "unreadable", "its rows lie outside its segment")
+		return false
+	}
 	if why := columnsMoved(&info, e.plan.Snapshot); why != "" {
 		e.reject(p, f.Path, lineage.LeafMismatch.String(), why)
 		return false
@@ -330,11 +334,16 @@ func (e *evidence) conclude(answers [][]answerOf) {
 }
 
 // conclude1 settles the verdict of one file and the tag that its reads must match. Artifacts that saw different tags speak of
-// different bytes: none of them counts.
+// different bytes: none of them counts. Nor does any where evidence contradicts itself.
 func (e *evidence) conclude1(i int, f *File, answers []answerOf) {
 	before := *f
 	tags := e.fold(f, answers)
-	if tags = slices.Compact(tags); len(tags) > 1 {
+	switch tags = slices.Compact(tags); {
+	case !f.Verdict.Must.Empty() && !rowset.AndNot(f.Verdict.Must, f.Verdict.May).Empty():
+		*f = before
+		e.reject(answers[0].place, f.Path, "contradiction", "some evidence proves rows that other evidence rules out")
+		tags = nil
+	case len(tags) > 1:
 		*f = before
 		e.reject(answers[0].place, f.Path, lineage.TagMismatch.String(),
 			fmt.Sprintf("its artifacts saw different entity tags: %s and %s", tags[0], tags[1]))
