@@ -21,7 +21,7 @@ import (
 
 // fixture is facts made by hand over files that are really there.
 type fixture struct {
-	*testing.T
+	testing.TB
 	dir    string
 	s      *facts.Snapshot
 	masker *Masker
@@ -35,9 +35,9 @@ func field(id int, name string, k column.Kind) column.Field {
 
 func schema(fields ...column.Field) *column.Schema { return &column.Schema{Fields: fields} }
 
-func newFixture(t *testing.T, s *column.Schema) *fixture {
+func newFixture(t testing.TB, s *column.Schema) *fixture {
 	return &fixture{
-		T: t, dir: t.TempDir(),
+		TB: t, dir: t.TempDir(),
 		s: &facts.Snapshot{
 			ID: 1, Schema: s, Schemas: map[int]*column.Schema{s.ID: s}, Specs: map[int]*facts.Spec{0: {}},
 			Files: facts.Files{Partition: map[int]*facts.PartitionColumn{}},
@@ -89,7 +89,7 @@ func (f *fixture) write(s *column.Schema, rows []tabletest.Row) string {
 	return path
 }
 
-func size(t *testing.T, path string) int64 {
+func size(t testing.TB, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -102,7 +102,7 @@ func size(t *testing.T, path string) int64 {
 func (f *fixture) data(sequence int64, path string, records int) int {
 	d := &f.s.Files
 	d.Path, d.Stated = append(d.Path, path), append(d.Stated, path)
-	d.Format, d.Size, d.Records = append(d.Format, facts.Parquet), append(d.Size, size(f.T, path)), append(d.Records, int64(records))
+	d.Format, d.Size, d.Records = append(d.Format, facts.Parquet), append(d.Size, size(f, path)), append(d.Records, int64(records))
 	d.SpecID, d.Sequence, d.Encrypted = append(d.SpecID, 0), append(d.Sequence, sequence), append(d.Encrypted, false)
 	f.renew()
 	return d.Len() - 1
@@ -119,7 +119,7 @@ func (f *fixture) rowsOf(sequence int64, s *column.Schema, values ...any) int {
 func (f *fixture) deletes(kind facts.DeleteKind, sequence int64, path string) int {
 	d := &f.s.Deletes
 	d.Kind, d.Path, d.Stated = append(d.Kind, kind), append(d.Path, path), append(d.Stated, path)
-	d.Format, d.Size, d.Records = append(d.Format, facts.Parquet), append(d.Size, size(f.T, path)), append(d.Records, facts.Unknown)
+	d.Format, d.Size, d.Records = append(d.Format, facts.Parquet), append(d.Size, size(f, path)), append(d.Records, facts.Unknown)
 	d.SpecID, d.Partition, d.Sequence = append(d.SpecID, 0), append(d.Partition, nil), append(d.Sequence, sequence)
 	d.FieldIDs, d.Encrypted, d.Referenced = append(d.FieldIDs, nil), append(d.Encrypted, false), append(d.Referenced, "")
 	d.Offset, d.Length = append(d.Offset, facts.Unknown), append(d.Length, facts.Unknown)
