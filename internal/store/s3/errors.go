@@ -37,7 +37,7 @@ func classify(ctx context.Context, key string, p place, a act, err error) error 
 		return fault.About(key, err)
 	}
 	var answer *awshttp.ResponseError
-	if !errors.As(err, &answer) {
+	if !errors.As(err, &answer) || answer.HTTPStatusCode() == 0 {
 		return unsent(key, err)
 	}
 	code, said := "", http.StatusText(answer.HTTPStatusCode())
