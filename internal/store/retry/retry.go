@@ -12,6 +12,7 @@ package retry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -75,6 +76,14 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	return t.of.sleep(ctx, wait) == nil
 }
 
+// last is the error of the last try; if the context ended while it might have passed, it is the context's as well.
+func last(ctx context.Context, subject string, err error) error {
+	if ctx.Err() == nil || !fault.Retryable(err) || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fault.About(subject, errors.Join(ctx.Err(), err))
+}
+
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -98,6 +107,9 @@ func (s *Store) Fetch(ctx context.Context, reads []store.Read) []store.Result {
 			out[failed[k]] = r
 		}
 	})
+	for i := range out {
+		out[i].Err = last(ctx, reads[i].Key, out[i].Err)
+	}
 	return out
 }
 
@@ -113,6 +125,9 @@ func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
 			out[failed[k]] = info
 		}
 	})
+	for i := range out {
+		out[i].Err = last(ctx, keys[i], out[i].Err)
+	}
 	return out
 }
 
@@ -136,7 +151,7 @@ func (s *Store) repeat(ctx context.Context, n int, err func(int) error, do func(
 func (s *Store) List(ctx context.Context, prefix, after string, most int) (infos []store.Info, err error) {
 	for t := (tries{of: s}); ; {
 		if infos, err = s.inner.List(ctx, prefix, after, most); !t.again(ctx, err) {
-			return infos, err
+			return infos, last(ctx, prefix, err)
 		}
 	}
 }
@@ -145,7 +160,7 @@ func (s *Store) List(ctx context.Context, prefix, after string, most int) (infos
 func (s *Store) Delete(ctx context.Context, keys []string) (err error) {
 	for t := (tries{of: s}); ; {
 		if err = s.inner.Delete(ctx, keys); !t.again(ctx, err) {
-			return err
+			return last(ctx, "delete", err)
 		}
 	}
 }
@@ -173,7 +188,7 @@ func (s *Store) put(ctx context.Context, key string, r io.ReadSeeker, try func()
 		// Throttling and lost races are answers; anything else that passes may have been done.
 		uncertain = uncertain || fault.Retryable(err) && !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.Exhausted)
 		if !t.again(ctx, err) {
-			return tag, err
+			return tag, last(ctx, key, err)
 		}
 	}
 }
