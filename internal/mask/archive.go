@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -33,7 +34,7 @@ type Archive struct {
 	prefix string
 
 	mu     sync.Mutex
-	listed bool
+	listed time.Time
 	names  map[string]bool
 }
 
@@ -44,6 +45,7 @@ const (
 	maxArchived = 200_000
 	maxObject   = maxVector
 	archivePage = 1000
+	archiveAge  = time.Minute // how old the list may be
 )
 
 // NewArchive keeps masks under prefix of st.
@@ -74,7 +76,7 @@ func (k pairKey) text() string {
 	return fmt.Sprintf("equality\x00%s\x00%d\x00%s\x00%s\x00%d\x00%s", k.Data.Path, k.Data.Size, k.Tag, k.Delete.Path, k.Delete.Size, k.Columns)
 }
 
-// present lists the archive once and tells which keys it holds.
+// present lists the archive, unless that was done lately, and tells which keys it holds.
 func (a *Archive) present(ctx context.Context, keys []string) []bool {
 	out := make([]bool, len(keys))
 	if a == nil || len(keys) == 0 {
@@ -82,9 +84,8 @@ func (a *Archive) present(ctx context.Context, keys []string) []bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.listed {
-		a.names = a.list(ctx)
-		a.listed = ctx.Err() == nil
+	if time.Since(a.listed) > archiveAge {
+		a.names, a.listed = a.list(ctx), time.Now()
 	}
 	for i, k := range keys {
 		out[i] = a.names[archiveName(k)]
