@@ -18,12 +18,6 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// The columns that every table has beside its own.
-const (
-	fileColumn = "_file"
-	posColumn  = "_pos"
-)
-
 // Rows is the answer to a query, planned and not yet read.
 type Rows struct {
 	table   *Table
@@ -32,7 +26,7 @@ type Rows struct {
 	names   []string      // of the answer's columns
 	types   []column.Type // parallel
 	project []column.Path
-	slots   []int // per answer column its place in project, or fileSlot, posSlot
+	slots   []slot // parallel
 	usage   store.Counter
 	stats   Stats
 	version *overlay.Version
@@ -41,11 +35,6 @@ type Rows struct {
 	start       time.Time
 	data        store.Store
 }
-
-const (
-	fileSlot = -1
-	posSlot  = -2
-)
 
 // Query plans a filter query. Reading the rows is left to Each, Batches or Count.
 func (t *Table) Query(ctx context.Context, q Query) (*Rows, error) {
@@ -121,49 +110,44 @@ func bind(q Query, s *column.Schema) (*predicate.Tree, error) {
 	}
 }
 
-// columns resolves the answer's columns. A table's own column named _file or _pos hides the virtual one.
+// columns resolves the answer's columns.
 func (r *Rows) columns(s *column.Schema) error {
 	own, err := scan.Columns(s, ownColumns(s, r.query.Select))
 	if err != nil {
 		return err
 	}
 	if len(r.query.Select) == 0 {
-		for i, p := range own {
-			r.add(p.Name(), p.Leaf().Type, i)
+		for _, p := range own {
+			r.add(p)
 		}
-		r.project = own
 		return nil
 	}
 	next := 0
 	for _, n := range r.query.Select {
-		switch {
-		case virtual(s, n) && n == fileColumn:
-			r.add(n, column.Of(column.String), fileSlot)
-		case virtual(s, n):
-			r.add(n, column.Of(column.Long), posSlot)
+		switch kind := virtualColumn(s, n); kind {
+		case filePath:
+			r.addVirtual(n, column.Of(column.String), kind)
+		case position:
+			r.addVirtual(n, column.Of(column.Long), kind)
+		case rowID, updated:
+			r.add(column.Path{lineageFields[kind]})
+			r.slots[len(r.slots)-1].virtual = kind
 		default:
-			r.add(own[next].Name(), own[next].Leaf().Type, len(r.project))
-			r.project = append(r.project, own[next])
+			r.add(own[next])
 			next++
 		}
 	}
 	return nil
 }
 
-func (r *Rows) add(name string, t column.Type, slot int) {
-	r.names, r.types, r.slots = append(r.names, name), append(r.types, t), append(r.slots, slot)
+// add adds a column that is read.
+func (r *Rows) add(p column.Path) {
+	r.names, r.types, r.slots = append(r.names, p.Name()), append(r.types, p.Leaf().Type), append(r.slots, slot{project: len(r.project)})
+	r.project = append(r.project, p)
 }
 
-func virtual(s *column.Schema, name string) bool {
-	if name != fileColumn && name != posColumn {
-		return false
-	}
-	path, _ := s.ByName(name)
-	return path == nil
-}
-
-func ownColumns(s *column.Schema, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return virtual(s, n) })
+func (r *Rows) addVirtual(name string, t column.Type, kind virtual) {
+	r.names, r.types, r.slots = append(r.names, name), append(r.types, t), append(r.slots, slot{virtual: kind})
 }
 
 // Columns is the names and types of the answer's columns.
@@ -220,19 +204,7 @@ func (r *Rows) reader() *scan.Reader {
 func (r *Rows) shape(f *scan.File, b *column.Batch) *Batch {
 	out := &Batch{Start: b.Start, Pos: b.Pos, Rows: b.Rows, Cols: make([]*Vector, len(r.slots))}
 	for i, slot := range r.slots {
-		switch slot {
-		case fileSlot:
-			path := column.StringValue(r.plan.Snapshot.Files.Stated[f.Ordinal])
-			out.Cols[i] = column.Constant(column.Of(column.String), &path, b.Rows)
-		case posSlot:
-			at := make([]int64, b.Rows)
-			for k := range at {
-				at[k] = int64(b.Position(k))
-			}
-			out.Cols[i] = &Vector{Type: column.Of(column.Long), Len: b.Rows, Fixed: column.BytesOf(at)}
-		default:
-			out.Cols[i] = b.Cols[slot]
-		}
+		out.Cols[i] = slot.fill(&r.plan.Snapshot.Files, f, b)
 	}
 	return out
 }
