@@ -30,7 +30,7 @@ random: ## tests of random cases with new seeds, for RANDOM_SECONDS
 bench: ## the table of measurements; ROW=n runs one row
 	$(GO) run ./bench $(if $(ROW),-row $(ROW))
 
-interop: ## the tests that ask other readers (DuckDB, PyIceberg), in a pinned Python environment
+interop: ## the tests that ask other engines (DuckDB, PyIceberg, Spark, Java), which it sets up, pinned
 	scripts/interop
 
 clean:

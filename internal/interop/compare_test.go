@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/interop"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -39,10 +37,6 @@ type tally struct {
 	used                         map[string]int // answers by kind of the indexes that took part
 	files, opened                int            // of the answers with indexes
 }
-
-// unread is columns that other engines read and Skomer does not yet: row lineage. Their cases must be refused, so that this
-// fails as soon as they can be read and have to be compared.
-var unread = []string{"_row_id", "_last_updated_sequence_number"}
 
 // compareAll asks every case in every way and compares with the engine's answer.
 func compareAll(t *testing.T, config skomer.Config, cases []interop.Case) tally {
@@ -103,10 +97,6 @@ func (sum *tally) compare(t *testing.T, table *skomer.Table, c interop.Case) {
 		q := way.Query
 		q.Where, q.Select, q.At, q.Limit = c.Where, c.Columns, c.At, -1
 		got, stats, err := answer(table, q)
-		if slices.ContainsFunc(c.Columns, func(name string) bool { return slices.Contains(unread, name) }) {
-			require.True(t, fault.Is(err, fault.Invalid) || fault.Is(err, fault.NotFound), "%v can be read now: %v", c.Columns, err)
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s at %q WHERE %s, %s: %v", c.Table, c.At, c.Where, way.name, err)
 			continue
