@@ -19,6 +19,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/realdata"
 	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -468,5 +469,28 @@ func TestIndexesHelpEqualityDeletes(t *testing.T) {
 			n, _ := count(q)
 			require.EqualValues(t, live, n, "%s %+v", kind, q)
 		}
+	}
+}
+
+// TestAuthorityOfDeletePaths: manifests say /test-warehouse/…, delete files hdfs://localhost:20500/test-warehouse/…; a mapping of
+// what the manifests say is enough for both.
+func TestAuthorityOfDeletePaths(t *testing.T) {
+	ctx := context.Background()
+	root := realdata.Root(t)
+	c, err := skomer.New(skomer.Config{OverlayRoot: t.TempDir()})
+	require.NoError(t, err)
+	for name, want := range map[string]int64{
+		"iceberg_v2_delete_positional": 2, "iceberg_v2_partitioned_position_deletes": 10, "iceberg_lineitem_multiblock": 17886,
+	} {
+		table, err := c.Open(ctx, filepath.Join(root, impalaIce, name), skomer.TableOptions{Map: []skomer.Mapping{
+			{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
+		}})
+		require.NoError(t, err)
+		t.Cleanup(table.Close)
+		rows, err := table.Query(ctx, skomer.Query{Limit: -1})
+		require.NoError(t, err)
+		n, err := rows.Count(ctx)
+		require.NoError(t, err)
+		require.Equal(t, want, n, name)
 	}
 }
