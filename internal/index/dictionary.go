@@ -122,7 +122,7 @@ func (k *KeyWriter) Append(w *bytescan.Writer, key string) {
 	k.last = key
 }
 
-// ReadKeys reads n keys that a KeyWriter wrote, each of at most limit bytes, and shows them to visit, whose slice the next key
+// ReadKeys reads n keys that a KeyWriter wrote, of at most limit bytes in total, and shows them to visit, whose slice the next key
 // ends. It holds one key. Keys that do not ascend fail.
 func ReadKeys(r *bytescan.Reader, e Encoding, n, limit int, visit func(i int, key []byte)) {
 	var key []byte
@@ -133,8 +133,9 @@ func ReadKeys(r *bytescan.Reader, e Encoding, n, limit int, visit func(i int, ke
 			length = r.Count(limit, 1)
 		}
 		if r.Err() == nil && (shared > len(key) || length < 0 || shared+length > limit) {
-			r.Fail("key %d shares %d of %d bytes and adds %d", i, shared, len(key), length)
+			r.Fail("key %d shares %d of %d bytes and adds %d, with %d left to all keys", i, shared, len(key), length, limit)
 		}
+		limit -= shared + length
 		suffix := r.Bytes(length)
 		if r.Err() == nil && i > 0 && string(suffix) <= string(key[shared:]) {
 			r.Fail("key %d is not above the one before", i)

@@ -18,13 +18,13 @@ func TestKeysReadBack(t *testing.T) {
 	}
 	var got []string
 	r := bytescan.NewReader("keys", w.Buf)
-	ReadKeys(r, e, len(want), 3, func(_ int, key []byte) { got = append(got, string(key)) })
+	ReadKeys(r, e, len(want), 14, func(_ int, key []byte) { got = append(got, string(key)) })
 	if err := r.Done(); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, %v", got, err)
 	}
 	short := bytescan.NewReader("keys", w.Buf)
-	if ReadKeys(short, e, len(want), 2, func(int, []byte) {}); short.Err() == nil {
-		t.Error("keys above the limit were read")
+	if ReadKeys(short, e, len(want), 13, func(int, []byte) {}); short.Err() == nil {
+		t.Error("keys of more bytes than the limit were read")
 	}
 }
 

@@ -161,6 +161,14 @@ func bitmapOf(in []rowset.Range) []byte {
 // ReadRows reads a set over size rows that AppendRows wrote. Memory: 32 bytes a byte read, or a bit a row, whichever is less.
 func ReadRows(r *bytescan.Reader, size uint32) *rowset.Set {
 	out := NewRows(size)
+	if out.Read(r); r.Err() != nil {
+		return rowset.None(size)
+	}
+	return out.Set()
+}
+
+// Read adds the rows of a set that AppendRows wrote and returns how many they are. After a failure some of them may be added.
+func (s *Rows) Read(r *bytescan.Reader) (rows int64) {
 	next := uint64(0)
 	for range r.Count(chunkRows, 3) {
 		head := r.Uvarint()
@@ -171,43 +179,44 @@ func ReadRows(r *bytescan.Reader, size uint32) *rowset.Set {
 			break
 		}
 		if head&1 == 1 {
-			readBitmap(r, out, next*chunkRows)
+			rows += readBitmap(r, s, next*chunkRows)
 		} else {
-			readRanges(r, out, next*chunkRows)
+			rows += readRanges(r, s, next*chunkRows)
 		}
 		next++
 	}
-	if r.Err() != nil {
-		return rowset.None(size)
-	}
-	return out.Set()
+	return rows
 }
 
-func readRanges(r *bytescan.Reader, out *Rows, base uint64) {
+func readRanges(r *bytescan.Reader, out *Rows, base uint64) (rows int64) {
 	at := uint64(0)
 	for range r.Count(chunkRows, 2) {
 		start := at + min(r.Uvarint(), chunkRows)
 		at = start + 1 + min(r.Uvarint(), chunkRows)
 		if r.Err() != nil {
-			return
+			break
 		}
 		addRows(r, out, base, start, at)
+		rows += int64(at - start)
 	}
+	return rows
 }
 
-func readBitmap(r *bytescan.Reader, out *Rows, base uint64) {
+func readBitmap(r *bytescan.Reader, out *Rows, base uint64) (rows int64) {
 	b := r.Bytes(chunkBitmap)
 	for i := 0; i+8 <= len(b); i += 8 {
 		for w := binary.LittleEndian.Uint64(b[i:]); w != 0; {
 			start := bits.TrailingZeros64(w)
 			n := bits.TrailingZeros64(^(w >> start))
 			addRows(r, out, base, uint64(i*8+start), uint64(i*8+start+n))
+			rows += int64(n)
 			if start+n >= 64 {
 				break
 			}
 			w &= ^uint64(0) << (start + n)
 		}
 	}
+	return rows
 }
 
 func addRows(r *bytescan.Reader, out *Rows, base, start, end uint64) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/index/bitmap"
 	"github.com/skomerdb/skomer/internal/index/bloom"
 	"github.com/skomerdb/skomer/internal/index/ordered"
 	"github.com/skomerdb/skomer/internal/index/valueset"
@@ -32,6 +33,7 @@ var table = []Entry{
 	{"zonemap", 1, index.PerFile, "scalar", "least and greatest value of every page, null tests", "zonemap(price)", zonemap.Kind{}},
 	{"bloom", 1, index.PerFile, "bloom", "= and IN on columns with many values", "bloom(user_id) fpp=0.01", bloom.Kind{}},
 	{"valueset", 1, index.PerFile, "scalar", "any test of columns with few values in a row group", "valueset(status)", valueset.Kind{}},
+	{"bitmap", 1, index.PerFile, "scalar", "exact rows of columns with few values in a file", "bitmap(state)", bitmap.Kind{}},
 	{"ordered", 1, index.Tiered, "scalar", "exact rows of values and ranges", "ordered(order_date)", ordered.Kind{}},
 }
 

@@ -75,24 +75,27 @@ func TestOpenMemory(t *testing.T) {
 	})
 }
 
-// A set whose keys all share a long prefix must not be spelled out.
+// A set is not spelled out, and keys that would take more than the cap are refused.
 func TestSetMemory(t *testing.T) {
-	w := &bytescan.Writer{}
-	keys := index.NewKeyWriter(index.Encoding{Kind: column.String})
-	long := string(make([]byte, maxKeys-4))
-	for i := range uint32(1000) {
-		keys.Append(w, long+string(binary.BigEndian.AppendUint32(nil, i)))
-	}
-	seen := 0
-	it.Allocates(t, 3, func() {
-		r := bytescan.NewReader("set", w.Buf)
-		index.ReadKeys(r, index.Encoding{Kind: column.String}, 1000, maxKeys, func(int, []byte) { seen++ })
-		if err := r.Done(); err != nil {
-			t.Error(err)
+	e := index.Encoding{Kind: column.String}
+	for _, size := range []int{bytesPerValue, maxKeys / 4} {
+		w, keys := &bytescan.Writer{}, index.NewKeyWriter(e)
+		n := min(maxCap, 64*maxKeys/size)
+		long := string(make([]byte, size-4))
+		for i := range n {
+			keys.Append(w, long+string(binary.BigEndian.AppendUint32(nil, uint32(i))))
 		}
-	})
-	if seen != 1000 {
-		t.Errorf("%d keys", seen)
+		seen := 0
+		it.Allocates(t, 3, func() {
+			r := bytescan.NewReader("set", w.Buf)
+			index.ReadKeys(r, e, n, maxKeys, func(int, []byte) { seen++ })
+			if err := r.Done(); (err == nil) != (size == bytesPerValue) {
+				t.Error(err)
+			}
+		})
+		if want := min(n, maxKeys/size); seen != want {
+			t.Errorf("%d keys of %d bytes, want %d", seen, size, want)
+		}
 	}
 }
 

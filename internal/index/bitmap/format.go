@@ -1,0 +1,60 @@
+// Package bitmap answers: which rows hold a value, exactly, where values are few?
+//
+// It is the index kind that keeps a dictionary of the distinct values of a file and the set of rows of each, and the sets of null
+// and NaN rows. A probe tries the dictionary and reads the row sets that it needs and no others. Above a cap of values a file
+// says "too many", which means "maybe" to every comparison.
+//
+// # Version 1
+//
+// Integers are little-endian, uv is an unsigned LEB128 varint.
+//
+//	root    u8 version = 1
+//	        encoding                index.Encoding: u8 kind, u8 scale, uv width
+//	        uv rows
+//	        uv body bytes
+//	        rows without order      of nulls
+//	        rows without order      of NaNs; Float and Double only
+//	        only where other rows exist:
+//	        uv values               0: too many to list
+//	        only where values > 0:
+//	        u8 form
+//	          form 0                a page with all values
+//	          form 1                uv pages, per page: uv values, uv length, first key, unit
+//	rows without order
+//	        uv count
+//	        unit                    only where 0 < count < rows: uv offset, uv length, u32 CRC32C; of length 0: not kept
+//	page    keys, ascending         per key uv shared, uv suffix length (only where keys vary in length), suffix
+//	        uv offset               of the first key's row set; the others follow it without gaps
+//	        per key                 uv count; only where count < rows: uv length, u32 CRC32C of the row set
+//	body    row sets in key order, null rows, NaN rows, pages
+//	row set index.AppendRows: chunks of 65,536 rows, as ranges or bits, whichever is smaller
+//
+// The dictionary stays in the root while that is at most 32 KiB; beyond that it moves to pages of about 16 KiB.
+package bitmap
+
+const (
+	version = 1
+	maxCap  = 16 << 10 // values of a file
+	// bytesPerValue makes the cap on the key bytes of a file: 256 KiB by default. Below minBytes of keys no file has too many.
+	bytesPerValue = 64
+	minBytes      = 4 << 10
+	maxKeys       = maxCap * bytesPerValue
+	inlineRoot    = 32 << 10
+	pageTarget    = 16 << 10
+	maxPage       = pageTarget + maxKeys + 64 // one key more than the target
+	maxRoot       = 2 << 20
+	maxRowSet     = 4 << 20 // 32 million scattered rows
+	// maxProbe bounds the row sets that one probe reads: a question that wide is cheaper as a scan of the column.
+	maxProbe = 8 << 20
+	// maxBuild and minBuild bound the row sets that a builder holds, half its budget between them.
+	maxBuild = 128 << 20
+	minBuild = 1 << 20
+)
+
+const (
+	formInline = iota
+	formPages
+)
+
+// byteCap is the cap on key bytes that goes with a cap on values.
+func byteCap(values int) int { return max(values*bytesPerValue, minBytes) }

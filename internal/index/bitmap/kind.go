@@ -1,0 +1,69 @@
+package bitmap
+
+import (
+	"strconv"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+const (
+	name     = "bitmap"
+	paramCap = "cap"
+	// defaultCap is where the sets of a file of a million rows hold some 250 rows each: beyond it they are lists of single rows,
+	// which the ordered index keeps smaller.
+	defaultCap = 4096
+)
+
+// Kind is the bitmap index. Parameter cap is the most distinct values of a file, 1 to 16,384, by default 4,096.
+type Kind struct{ sizes }
+
+// sizes is what a builder cuts by; the zero value means the constants of format.go. Readers do not depend on it.
+type sizes struct{ inline, page int }
+
+func (s sizes) orDefault() sizes {
+	if s == (sizes{}) {
+		return sizes{inline: inlineRoot, page: pageTarget}
+	}
+	return s
+}
+
+// Check wants one primitive column outside lists and maps.
+func (Kind) Check(cols []column.Path, params index.Params) error {
+	if _, err := index.OneColumn(name, cols); err != nil {
+		return err
+	}
+	if err := index.KnownParams(name, params, paramCap); err != nil {
+		return err
+	}
+	_, err := valueCap(params)
+	return err
+}
+
+func valueCap(params index.Params) (int, error) {
+	text, ok := params[paramCap]
+	if !ok {
+		return defaultCap, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxCap {
+		return 0, fault.New(fault.Invalid, name, "cap=%s is not a number of values from 1 to %d", text, maxCap).
+			WithFix("write for example cap=%d; columns with more values are better served by ordered", defaultCap)
+	}
+	return n, nil
+}
+
+// Says is exact for everything but Contains: LIKE is tried on every value. A file with too many values answers null and NaN tests
+// alone, and a verdict that would read more than the probe limit is weaker too.
+func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
+	switch {
+	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
+		return index.Nothing
+	case leaf.Op == predicate.In && len(leaf.Values) == 0 && index.PassesNaN(leaf):
+		return index.Superset
+	default:
+		return index.Exact
+	}
+}

@@ -1,0 +1,225 @@
+package bitmap
+
+import (
+	"bytes"
+	"sort"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Probe answers in at most two waves: pages of the dictionary, then row sets. A dictionary in the root costs no wave.
+func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	ask, ok := index.Asked(leaf, x.enc)
+	if !ok {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	p := &probe{reader: x, leaf: leaf, ask: ask, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows), found: index.NewRows(x.rows)}
+	p.isTrue = rowset.Maybe(x.rows)
+	sqlNot := leaf.Negated && leaf.Dialect == predicate.SQL
+	switch leaf.Op {
+	case predicate.IsNull:
+		p.wantNull = true
+	case predicate.IsNaN:
+		p.wantNaN, p.wantNull = true, sqlNot
+	default:
+		p.wantNull, p.wantNaN = sqlNot, index.PassesNaN(leaf)
+		p.look()
+	}
+	if len(p.looking) == 0 {
+		p.wantSets()
+	}
+	return p
+}
+
+// side is the row sets of values that pass, or of those that do not.
+type side struct {
+	sets  []rowSet
+	bytes int64
+}
+
+func (s *side) add(r rowSet) {
+	s.sets, s.bytes = append(s.sets, r), s.bytes+r.unit.Len
+}
+
+type probe struct {
+	*reader
+	leaf              *predicate.Leaf
+	ask               index.Ask
+	wantNull, wantNaN bool
+
+	looking       []int // pages in the wave
+	whole         bool  // every value of the file was tried
+	passed, other side
+	sets          []rowSet // row sets in the wave, after those of nulls and NaNs
+	complement    bool     // they are those of values that do not pass
+	wave          index.Wave
+	capped        bool // nothing is known of values
+
+	null, nan, isTrue rowset.Verdict
+	found             *index.Rows
+	done, failed      bool
+	verdict           *rowset.Verdict
+}
+
+// look tries the values in the root or asks for the pages where some may pass.
+func (p *probe) look() {
+	switch {
+	case p.values == 0 && uint64(p.nulls.count)+uint64(p.nans.count) < uint64(p.rows):
+		p.capped = true
+	case p.pages == nil:
+		p.whole = true
+		if p.values > 0 {
+			p.takePage(bytescan.NewReader(name+" dictionary", p.inline), p.values)
+		}
+	default:
+		for i := range p.pages {
+			if p.overlaps(i) {
+				p.looking, p.wave = append(p.looking, i), append(p.wave, p.pages[i].unit)
+			}
+		}
+		p.whole = len(p.looking) == len(p.pages)
+	}
+}
+
+// overlaps reports whether a key asked for may lie in a page.
+func (p *probe) overlaps(page int) bool {
+	in := p.ask.In
+	i := sort.Search(len(in), func(i int) bool { return !in[i].Above(p.pages[page].first) })
+	return i < len(in) && (page+1 == len(p.pages) || bytes.Compare(in[i].Lo, p.pages[page+1].first) < 0)
+}
+
+func (p *probe) takePage(r *bytescan.Reader, n int) {
+	p.readPage(r, n, func(key []byte) bool { return p.ask.Holds(p.leaf, key) }, func(rows rowSet, passed bool) {
+		if passed {
+			p.passed.add(rows)
+		} else {
+			p.other.add(rows)
+		}
+	})
+}
+
+// wantSets asks for the cheaper row sets: those of the values that pass, or all others with the null and NaN rows.
+func (p *probe) wantSets() {
+	p.sets = p.passed.sets
+	size, rest := p.passed.bytes, p.other.bytes+p.nulls.unit.Len+p.nans.unit.Len
+	if p.whole && rest < size && !p.nulls.lost(p.rows) && !p.nans.lost(p.rows) {
+		p.sets, size, p.complement, p.wantNull, p.wantNaN = p.other.sets, rest, true, true, true
+	}
+	if p.capped = p.capped || size > maxProbe; p.capped {
+		p.sets, p.complement = nil, false
+	}
+	p.wantNull, p.wantNaN = p.wantNull && p.nulls.unit.Len > 0, p.wantNaN && p.nans.unit.Len > 0
+	if p.wantNull {
+		p.wave = append(p.wave, p.nulls.unit)
+	}
+	if p.wantNaN {
+		p.wave = append(p.wave, p.nans.unit)
+	}
+	for _, s := range p.sets {
+		if s.count < p.rows {
+			p.wave = append(p.wave, s.unit)
+		}
+	}
+	if len(p.wave) == 0 {
+		p.settle()
+	}
+}
+
+func (p *probe) Need() []index.Span { return p.wave.Spans() }
+
+func (p *probe) Feed(data [][]byte) error {
+	wave := p.wave
+	p.wave = nil
+	err := wave.Check(name, data)
+	switch {
+	case err != nil:
+	case len(p.looking) > 0:
+		err = p.takePages(data)
+	default:
+		err = p.takeSets(data)
+	}
+	p.failed = err != nil
+	return err
+}
+
+func (p *probe) takePages(data [][]byte) error {
+	for i, at := range p.looking {
+		r := bytescan.NewReader(name+" page", data[i])
+		p.takePage(r, p.pages[at].values)
+		if err := r.Done(); err != nil {
+			return err
+		}
+	}
+	p.looking = nil
+	p.wantSets()
+	return nil
+}
+
+func (p *probe) takeSets(data [][]byte) (err error) {
+	for _, s := range []struct {
+		wanted bool
+		rowSet
+		into *rowset.Verdict
+	}{{p.wantNull, p.nulls, &p.null}, {p.wantNaN, p.nans, &p.nan}} {
+		if !s.wanted {
+			continue
+		}
+		rows := index.NewRows(p.rows)
+		if err := s.read(data[0], rows); err != nil {
+			return err
+		}
+		*s.into, data = rowset.Exactly(rows.Set()), data[1:]
+	}
+	for _, s := range p.sets {
+		if s.count == p.rows {
+			continue
+		}
+		if err := s.read(data[0], p.found); err != nil {
+			return err
+		}
+		data = data[1:]
+	}
+	p.settle()
+	return nil
+}
+
+// read adds the rows of a unit.
+func (s rowSet) read(b []byte, into *index.Rows) error {
+	r := bytescan.NewReader(name+" row set", b)
+	if n := into.Read(r); r.Err() == nil && n != int64(s.count) {
+		r.Fail("%d rows, the dictionary says %d", n, s.count)
+	}
+	return r.Done()
+}
+
+// settle ends the probe: every row set that it wants was read.
+func (p *probe) settle() {
+	p.done = true
+	if p.capped {
+		return
+	}
+	for _, s := range p.sets {
+		if s.count == p.rows {
+			p.found.Add(rowset.Range{End: p.rows})
+		}
+	}
+	p.isTrue = rowset.Exactly(p.found.Set())
+	if p.complement {
+		p.isTrue = index.FalseOf(rowset.Either(p.isTrue, p.nan), p.null)
+	}
+}
+
+// Verdict is Maybe until the last wave was fed.
+func (p *probe) Verdict() rowset.Verdict {
+	if !p.done || p.failed {
+		return rowset.Maybe(p.rows)
+	}
+	if p.verdict == nil {
+		v := index.Sign(p.leaf, index.Known{True: p.isTrue, False: index.FalseOf(p.isTrue, p.null), Null: p.null, NaN: p.nan})
+		p.verdict = &v
+	}
+	return *p.verdict
+}

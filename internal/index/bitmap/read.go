@@ -1,0 +1,158 @@
+package bitmap
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Open parses a root of at most 2 MiB, which it keeps, into at most 2 MiB beside it.
+func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
+	r := bytescan.NewReader(name+" root", root)
+	if v := r.U8(); r.Err() == nil && v != version {
+		return nil, index.FromTheFuture(name, v)
+	}
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
+		r.Fail("covers %d rows, asked to cover %d", n, rows)
+	}
+	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
+	x.nulls = x.readWithoutOrder(r)
+	if x.enc.Kind.Floating() {
+		x.nans = x.readWithoutOrder(r)
+	}
+	if without := uint64(x.nulls.count) + uint64(x.nans.count); r.Err() == nil && without > uint64(rows) {
+		r.Fail("%d null and NaN rows of %d", without, rows)
+	} else if without < uint64(rows) {
+		x.readDictionary(r, root)
+	}
+	if err := r.Done(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+type reader struct {
+	rows        uint32
+	enc         index.Encoding
+	bodySize    int64
+	nulls, nans rowSet
+	values      int    // 0: too many, or no row has a value
+	inline      []byte // form 0: the page
+	pages       []page // form 1
+}
+
+// page describes a page of the body.
+type page struct {
+	values int
+	first  []byte
+	unit   index.Unit
+}
+
+// rowSet is the rows of a value, of nulls or of NaNs: known from their count alone, in a unit, or (a unit of no bytes) not kept.
+type rowSet struct {
+	count uint32
+	unit  index.Unit
+}
+
+func (x *reader) readWithoutOrder(r *bytescan.Reader) rowSet {
+	n := r.Uvarint()
+	if n > uint64(x.rows) {
+		r.Fail("%d rows of %d are null or NaN", n, x.rows)
+	}
+	s := rowSet{count: uint32(n)}
+	if n > 0 && n < uint64(x.rows) {
+		s.unit = index.ReadUnit(r, x.bodySize, maxRowSet)
+	}
+	return s
+}
+
+// known is the verdict on a set before its unit is read.
+func (s rowSet) known(rows uint32) rowset.Verdict {
+	switch s.count {
+	case 0:
+		return rowset.Exactly(rowset.None(rows))
+	case rows:
+		return rowset.Exactly(rowset.All(rows))
+	default:
+		return rowset.Maybe(rows)
+	}
+}
+
+// lost reports whether the rows are not kept.
+func (s rowSet) lost(rows uint32) bool { return s.count > 0 && s.count < rows && s.unit.Len == 0 }
+
+func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
+	if x.values = r.Count(maxCap, 0); x.values == 0 {
+		return
+	}
+	switch form := r.U8(); form {
+	case formInline:
+		if len(root) > inlineRoot {
+			r.Fail("%d bytes with the dictionary inside, above the limit of %d", len(root), inlineRoot)
+		}
+		from, sum := r.Offset(), uint64(x.nulls.count)+uint64(x.nans.count)
+		x.readPage(r, x.values, func([]byte) bool { return true }, func(s rowSet, _ bool) { sum += uint64(s.count) })
+		if r.Err() == nil {
+			x.inline = root[from:r.Offset()]
+			if sum != uint64(x.rows) {
+				r.Fail("row sets hold %d rows of %d", sum, x.rows)
+			}
+		}
+	case formPages:
+		x.readPages(r)
+	default:
+		r.Fail("dictionary form %d is none", form)
+	}
+}
+
+func (x *reader) readPages(r *bytescan.Reader) {
+	n, left := r.Count(x.values, 8), x.values
+	x.pages = make([]page, 0, n)
+	for i := range n {
+		p := page{values: r.Count(left, 0), first: r.Blob(maxKeys), unit: index.ReadUnit(r, x.bodySize, maxPage)}
+		if r.Err() == nil && (p.values == 0 || i > 0 && bytes.Compare(p.first, x.pages[i-1].first) <= 0) {
+			r.Fail("page %d of %d values does not ascend", i, p.values)
+		}
+		if r.Err() != nil {
+			return
+		}
+		left -= p.values
+		x.pages = append(x.pages, p)
+	}
+	if left != 0 {
+		r.Fail("%d values lie in no page", left)
+	}
+}
+
+// readPage reads a page of n values: test judges each key, take gets each value's rows with the judgement.
+func (x *reader) readPage(r *bytescan.Reader, n int, test func(key []byte) bool, take func(rows rowSet, passed bool)) {
+	passed := make([]bool, n)
+	index.ReadKeys(r, x.enc, n, maxKeys, func(i int, key []byte) { passed[i] = test(key) })
+	off := r.Uvarint()
+	for i := range n {
+		s, count := rowSet{}, r.Uvarint()
+		if r.Err() == nil && (count == 0 || count > uint64(x.rows)) {
+			r.Fail("value %d has %d rows of %d", i, count, x.rows)
+		}
+		s.count = uint32(count)
+		if count < uint64(x.rows) {
+			length := r.Uvarint()
+			s.unit = index.Unit{Span: index.Span{Off: int64(off), Len: int64(length)}, CRC: r.U32()}
+			if r.Err() == nil && (length == 0 || length > maxRowSet || off > uint64(x.bodySize) || length > uint64(x.bodySize)-off) {
+				r.Fail("row set of %d bytes at %d does not fit in a body of %d bytes", length, off, x.bodySize)
+			}
+			off += length
+		}
+		if r.Err() != nil {
+			return
+		}
+		take(s, passed[i])
+	}
+}
