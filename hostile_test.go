@@ -305,7 +305,7 @@ func TestTableInManyHands(t *testing.T) {
 		func(i int) error { add(i + 1); return nil },
 		func(int) error { _, err := table.AddIndex(ctx, "ordered(v)"); return err },
 		func(int) error { _, err := table.DropIndex(ctx, "bloom(v)"); return ignore(err, fault.NotFound) },
-		func(int) error { _, err := table.AddIndex(ctx, "bloom(v)"); return err },
+		func(int) error { _, err := table.AddIndex(ctx, "bloom(v)"); return ignore(err, fault.NotFound) },
 		func(int) error { _, err := table.Sync(ctx, skomer.SyncOptions{}); return err },
 		func(int) error { return table.Mount(ctx) },
 		func(int) error { _, err := table.Describe(ctx, ""); return err },

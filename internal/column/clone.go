@@ -14,6 +14,27 @@ func (b *Batch) Clone() *Batch {
 	return c
 }
 
+// MemorySize is the bytes that the batch's values take.
+func (b *Batch) MemorySize() int64 {
+	n := int64(4 * len(b.Pos))
+	for _, v := range b.Cols {
+		n += v.MemorySize()
+	}
+	return n
+}
+
+// MemorySize is the bytes that the vector's values take, its dictionary's too.
+func (v *Vector) MemorySize() int64 {
+	n := int64(8*len(v.Valid) + len(v.Fixed) + 4*len(v.Off) + len(v.Bytes) + 4*len(v.Idx))
+	for _, k := range v.Kids {
+		n += k.MemorySize()
+	}
+	if v.Dict != nil {
+		n += v.Dict.MemorySize()
+	}
+	return n
+}
+
 // Clone is a deep copy of the vector.
 func (v *Vector) Clone() *Vector {
 	c := &Vector{

@@ -146,10 +146,7 @@ func (x *run) group(ctx context.Context, files []File) error {
 	for _, f := range opened {
 		units = append(units, f.units()...)
 	}
-	limit := x.Memory / 2
-	if limit <= 0 {
-		limit = defaultMemory / 2
-	}
+	limit := x.memory() / 2
 	for len(units) > 0 && x.left != 0 {
 		n, bytes := 0, int64(0)
 		for n < len(units) && (n == 0 || bytes+units[n].bytes <= limit) {
@@ -267,6 +264,13 @@ func (x *run) readError(path string, err error) error {
 	return fault.About(path, err)
 }
 
+func (x *run) memory() int64 {
+	if x.Memory > 0 {
+		return x.Memory
+	}
+	return defaultMemory
+}
+
 func (x *run) workers() int {
 	if x.Workers > 0 {
 		return x.Workers
@@ -281,37 +285,4 @@ func (x *run) parallel(ctx context.Context, n int, work func(context.Context, in
 		g.Go(func() error { return work(ctx, i) })
 	}
 	return g.Wait()
-}
-
-// emit decodes the projection of the units side by side, a few ahead, and hands it on in order, from the caller's goroutine:
-// a panic of the caller's code is the caller's. When it returns, no goroutine of it is left.
-func (x *run) emit(ctx context.Context, units []*unit) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var g sync.WaitGroup
-	defer g.Wait()
-	defer cancel()
-	decoded := make([]chan error, len(units))
-	for i, started := 0, 0; i < len(units); i++ {
-		for ; started < len(units) && started <= i+x.workers(); started++ {
-			done := make(chan error, 1)
-			u := units[started]
-			decoded[started] = done
-			g.Go(func() { done <- u.decode(ctx) })
-		}
-		if err := <-decoded[i]; err != nil {
-			return err
-		}
-		u := units[i]
-		for _, b := range u.batches {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			x.emitted++
-			if err := x.rows(u.file.plan, b); err != nil {
-				return err
-			}
-		}
-		u.batches, u.held = nil, parquetio.Held{}
-	}
-	return nil
 }

@@ -28,14 +28,13 @@ type file struct {
 
 // unit is some neighbouring row groups of a file: what one goroutine decodes.
 type unit struct {
-	file    *file
-	may     *rowset.Set // rows of the file that may match, in these row groups
-	must    *rowset.Set
-	bytes   int64 // estimate of the bytes to hold
-	held    parquetio.Held
-	spans   []store.Span // of the step at hand; computed by one goroutine for all units
-	answer  *rowset.Set
-	batches []*column.Batch
+	file   *file
+	may    *rowset.Set // rows of the file that may match, in these row groups
+	must   *rowset.Set
+	bytes  int64 // estimate of the bytes to hold
+	held   parquetio.Held
+	spans  []store.Span // of the step at hand; computed by one goroutine for all units
+	answer *rowset.Set
 }
 
 // units cuts the file into units of about unitRows rows that may match.
@@ -87,7 +86,7 @@ func (u *unit) recheck(ctx context.Context) error {
 		return nil
 	}
 	var hits []rowset.Range
-	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), rows, func() { hits = nil }, func(b *column.Batch) error {
+	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), rows, func() *rowset.Set { hits = nil; return rows }, func(b *column.Batch) error {
 		hits = appendHits(hits, b, u.file.run.eval)
 		return nil
 	})
@@ -128,20 +127,31 @@ func appendHits(hits []rowset.Range, b *column.Batch, eval *predicate.Evaluator)
 	return hits
 }
 
-// decode reads the projection at the answer.
-func (u *unit) decode(ctx context.Context) error {
+// decode reads the projection at the answer and puts it into line i of the queue.
+func (u *unit) decode(ctx context.Context, q *queue, i int) error {
 	if u.answer.Empty() || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return u.read(ctx, u.file.project, u.file.run.project, u.answer, func() { u.batches = nil }, func(b *column.Batch) error {
-		u.batches = append(u.batches, b.Clone())
-		return nil
+	if err := q.room(ctx, i); err != nil {
+		return err
+	}
+	next := uint32(0) // row to go on at
+	left := func() *rowset.Set {
+		return rowset.And(u.answer, rowset.FromRanges(u.answer.Size(), []rowset.Range{{Start: next, End: u.answer.Size()}}))
+	}
+	return u.read(ctx, u.file.project, u.file.run.project, u.answer, left, func(b *column.Batch) error {
+		if b.Rows == 0 {
+			return nil
+		}
+		next = b.Position(b.Rows-1) + 1
+		q.put(i, b.Clone())
+		return q.room(ctx, i)
 	})
 }
 
 // read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
-// begins again, after reset, with whole chunks; the file's page index is then forgotten.
-func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Path, rows *rowset.Set, reset func(), take func(*column.Batch) error) error {
+// goes on at the rows that are left with whole chunks; the file's page index is then forgotten.
+func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Path, rows *rowset.Set, left func() *rowset.Set, take func(*column.Batch) error) error {
 	data, ok := u.held.All(u.spans)
 	if !ok {
 		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
@@ -150,7 +160,7 @@ func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Pa
 	if !parquetio.PageIndexWrong(err) {
 		return err
 	}
-	reset()
+	rows = left()
 	x := u.file.run
 	s := x.plan.Snapshot
 	whole, err := u.file.opened.File.Bind(s.In(u.file.plan.Ordinal, paths), s.NameMapping) // other units decode with b
