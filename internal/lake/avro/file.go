@@ -60,9 +60,33 @@ func Open(what string, b []byte) (*File, error) {
 	return f, err
 }
 
+// Records is how many records the blocks say they hold.
+func (f *File) Records() (n int64, err error) {
+	err = f.blocks(func(count int64, raw []byte) error {
+		if count < 0 || n+count < n {
+			return fault.New(fault.Corrupt, f.what, "a block of %d records", count)
+		}
+		n += count
+		return nil
+	})
+	return n, err
+}
+
 // Each calls visit once a record with the cursor at the record's first byte. visit must read or Skip the record exactly.
 // Bytes that the cursor hands out stay valid.
 func (f *File) Each(visit func(*Cursor) error) error {
+	return f.blocks(func(count int64, raw []byte) error {
+		data, err := f.decompress(raw, f.limit-f.decoded)
+		if err != nil {
+			return err
+		}
+		f.decoded += int64(len(data))
+		return f.block(count, data, visit)
+	})
+}
+
+// blocks calls visit with the record count and the bytes of each block.
+func (f *File) blocks(visit func(count int64, raw []byte) error) error {
 	r := bytescan.NewReader(f.what, f.rest)
 	for r.Left() > 0 {
 		count, size := zigzag(r.Uvarint()), zigzag(r.Uvarint())
@@ -75,12 +99,7 @@ func (f *File) Each(visit func(*Cursor) error) error {
 			r.Fail("no sync marker before offset %d of the blocks", r.Offset())
 			return r.Err()
 		}
-		data, err := f.decompress(raw, f.limit-f.decoded)
-		if err != nil {
-			return err
-		}
-		f.decoded += int64(len(data))
-		if err := f.block(count, data, visit); err != nil {
+		if err := visit(count, raw); err != nil {
 			return err
 		}
 	}

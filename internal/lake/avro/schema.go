@@ -38,6 +38,13 @@ var primitives = map[string]Kind{
 	"null": Null, "boolean": Bool, "int": Int, "long": Long, "float": Float, "double": Double, "bytes": Bytes, "string": String,
 }
 
+// String is the type's name in a schema.
+func (k Kind) String() string {
+	return [...]string{
+		"null", "boolean", "int", "long", "float", "double", "bytes", "string", "record", "enum", "array", "map", "union", "fixed",
+	}[k]
+}
+
 // Schema is one node of a writer's schema. Named types that refer to themselves make it cyclic.
 type Schema struct {
 	Kind     Kind
