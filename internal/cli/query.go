@@ -25,8 +25,9 @@ and times too: departed >= '2001-03-01'.
 
 A filter that starts with { is Iceberg's expression JSON, with its own treatment of null.
 
-Without --select every column is printed. _file and _pos are the data file and the row's position in it. With --limit the first
-rows by (_file, _pos) are printed. JSON output is one object a line; nested values in CSV are JSON.`
+Without --select every column is printed. _file and _pos are the data file and the row's position in it, _row_id and
+_last_updated_sequence_number the row lineage of v3 tables. With --limit the first rows by (_file, _pos) are printed. JSON output is
+one object a line; nested values in CSV are JSON.`
 
 const exampleQuery = `  skomer query lake/flights --where "flight_id = '7CBWH4K3'"
   skomer query lake/flights --where "origin = 'JFK' AND delay > 600" --select departed,destination,delay
