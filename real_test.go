@@ -109,6 +109,9 @@ var realAnswers = []struct {
 	{dir: v3 + "iceberg_v3_default_value", columns: "i", where: "j = -1", rows: "1"},
 	{dir: v3 + "iceberg_v3_default_value", columns: "i", where: "j IS NULL"},
 	{dir: v3 + "iceberg_v3_default_value", at: "7752776210164022855", rows: "1"},
+	{dir: v3 + "iceberg_v3_default_value_avro", columns: "i j", rows: "1 -1, 2 2"},
+	{dir: v3 + "iceberg_v3_default_value_avro", columns: "i", where: "j = -1", rows: "1"},
+	{dir: v3 + "iceberg_v3_default_value_avro", columns: "i", where: "j IS NULL"},
 	{dir: v3 + "test_default_part", columns: "i j", rows: "1 -1, 2 -1, 3 5, 4 10, 5 -"},
 	{dir: v3 + "test_default_part", columns: "i", where: "j = -1", rows: "1, 2"},
 	{dir: v3 + "test_default_part", columns: "i", where: "j IS NULL", rows: "5"},
@@ -137,6 +140,11 @@ var realAnswers = []struct {
 	{dir: v3 + "trino_variant", columns: "id", where: "v IS NULL", rows: "0"},
 	{dir: v3 + "trino_variant", columns: "id v", where: "id = 1", rows: "1 01000000"},
 	{dir: v3 + "trino_nested_variant", columns: "id struct_v.b", rows: "1 5, 2 9"},
+
+	// Row lineage: stored, and inherited from the file.
+	{dir: v3 + "iceberg_v3_row_lineage", columns: "i _row_id _last_updated_sequence_number", rows: "1 0 1, 2 1 2, 3 2 3"},
+	{dir: v3 + "iceberg_v3_row_lineage", columns: "_row_id", where: "i = 2", rows: "1"},
+	{dir: v3 + "iceberg_v3_deletion_vectors", columns: "i _row_id", rows: "1 0, 3 2, 5 4"},
 
 	// Names and where columns lie.
 	{dir: "impala/iceberg/iceberg_with_puffin_stats", columns: "i d", rows: "1 1, 2 2"},

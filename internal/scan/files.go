@@ -13,7 +13,7 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// open reads the footers of files, binds their columns, and narrows their verdicts by Parquet statistics. A file that
+// open reads the footers of Parquet files, binds their columns, and narrows their verdicts by Parquet statistics. A file that
 // changed since it was indexed, or since its footer was kept, is opened once more without evidence.
 func (x *run) open(ctx context.Context, files []File, masks []*mask.Mask) ([]*file, error) {
 	out := make([]*file, len(files))
@@ -24,23 +24,36 @@ func (x *run) open(ctx context.Context, files []File, masks []*mask.Mask) ([]*fi
 		}
 		out[i] = &file{run: x, plan: f, path: f.Path, tag: f.Tag, verdict: f.Verdict, mask: masks[i]}
 	}
-	if err := x.footers(ctx, out); err != nil {
-		return nil, err
+	return out, x.openParquet(ctx, out)
+}
+
+func (x *run) openParquet(ctx context.Context, all []*file) error {
+	var files []*file
+	for _, f := range all {
+		if f.avro() {
+			f.verdict = hide(f.verdict, f.mask)
+			x.counters.FilesOpened++
+			continue
+		}
+		files = append(files, f)
 	}
-	for _, f := range out {
+	if err := x.footers(ctx, files); err != nil {
+		return err
+	}
+	for _, f := range files {
 		if err := f.bind(); err != nil {
-			return nil, fault.About(f.path, err)
+			return fault.About(f.path, err)
 		}
 	}
-	if err := x.pageIndexes(ctx, out); err != nil {
-		return nil, err
+	if err := x.pageIndexes(ctx, files); err != nil {
+		return err
 	}
 	if !x.KeepAll {
-		for _, f := range out {
+		for _, f := range files {
 			f.narrow()
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // readable refuses the forms of data files that no build reads.
@@ -49,8 +62,8 @@ func (x *run) readable(f *File) error {
 	switch {
 	case fs.Format[f.Ordinal] == facts.ORC:
 		return fault.New(fault.Unsupported, f.Path, "is an ORC file").WithFix("Skomer reads Parquet data files; rewrite the file as Parquet")
-	case fs.Format[f.Ordinal] != facts.Parquet:
-		return fault.New(fault.Unsupported, f.Path, "is an Avro file").WithFix("Skomer reads Parquet data files; rewrite the file as Parquet")
+	case fs.Format[f.Ordinal] == facts.Puffin:
+		return fault.New(fault.Corrupt, f.Path, "is a data file in the format of deletion vectors")
 	case fs.Encrypted[f.Ordinal]:
 		return fault.New(fault.Unsupported, f.Path, "is encrypted: its manifest entry carries key metadata").
 			WithFix("read the table with an engine that holds the keys")

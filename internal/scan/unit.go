@@ -39,6 +39,9 @@ type unit struct {
 
 // units cuts the file into units of about unitRows rows that may match.
 func (f *file) units() []*unit {
+	if f.avro() {
+		return f.wholeUnit()
+	}
 	var out []*unit
 	groups := f.opened.File.RowGroups()
 	for i := 0; i < len(groups); {
@@ -65,17 +68,26 @@ func (f *file) units() []*unit {
 func (u *unit) unsure() *rowset.Set { return rowset.AndNot(u.may, u.must) }
 
 func (u *unit) recheckSpans() []store.Span {
-	if rows := u.unsure(); !rows.Empty() {
+	rows := u.unsure()
+	switch {
+	case rows.Empty():
+		return nil
+	case u.file.avro():
+		return u.file.whole()
+	default:
 		return u.file.check.Spans(rows)
 	}
-	return nil
 }
 
 func (u *unit) projectSpans() []store.Span {
-	if u.answer.Empty() {
+	switch {
+	case u.answer.Empty():
 		return nil
+	case u.file.avro():
+		return u.file.whole()
+	default:
+		return u.file.project.Spans(u.answer)
 	}
-	return u.file.project.Spans(u.answer)
 }
 
 // recheck evaluates the predicate on the unsure rows and settles the answer.
@@ -152,6 +164,9 @@ func (u *unit) decode(ctx context.Context, q *queue, i int) error {
 // read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
 // goes on at the rows that are left with whole chunks; the file's page index is then forgotten.
 func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Path, rows *rowset.Set, left func() *rowset.Set, take func(*column.Batch) error) error {
+	if u.file.avro() {
+		return u.readAvro(ctx, paths, rows, take)
+	}
 	data, ok := u.held.All(u.spans)
 	if !ok {
 		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
