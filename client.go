@@ -33,7 +33,7 @@ const (
 // Client opens tables and holds the caches that they share. It is safe for concurrent use.
 type Client struct {
 	config   Config
-	resolve  lake.Resolver
+	stores   *stores
 	catalogs lake.Catalogs
 	footers  *parquetio.Footers
 	readers  *wave.Kept
@@ -43,27 +43,16 @@ type Client struct {
 	cached map[store.Store]store.Store // overlay stores behind the byte cache
 }
 
-// overlayResolver resolves overlay locations; tests put faults between.
-func (c *Client) overlayResolver() lake.Resolver {
-	if c.config.resolveOverlay != nil {
-		return c.config.resolveOverlay
-	}
-	return c.resolve
-}
-
 // New makes a client.
 func New(c Config) (*Client, error) {
 	c = c.withDefaults()
-	catalogs, err := c.catalogs()
+	environ := os.Environ()
+	known, err := c.catalogs(environ)
 	if err != nil {
 		return nil, err
 	}
-	resolve := lake.LocalFiles()
-	if c.resolveData != nil {
-		resolve = c.resolveData
-	}
 	return &Client{
-		config: c, resolve: resolve, catalogs: catalogs,
+		config: c, stores: newStores(c, known, environ), catalogs: catalog.New(known, environ, nil),
 		footers: parquetio.NewFooters(c.CacheBytes / 4), readers: wave.NewKept(c.CacheBytes / 4),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
@@ -71,8 +60,7 @@ func New(c Config) (*Client, error) {
 }
 
 // catalogs are those of the configuration files and the environment, overridden by Catalogs.
-func (c Config) catalogs() (lake.Catalogs, error) {
-	environ := os.Environ()
+func (c Config) catalogs(environ []string) (*catalog.Config, error) {
 	known, err := catalog.Load(catalog.Files(environ, "."), environ)
 	if err != nil {
 		return nil, err
@@ -83,7 +71,7 @@ func (c Config) catalogs() (lake.Catalogs, error) {
 	if c.DefaultCatalog != "" {
 		known.Default = c.DefaultCatalog
 	}
-	return catalog.New(known, environ, nil), nil
+	return known, nil
 }
 
 func (c Config) withDefaults() Config {
@@ -124,9 +112,9 @@ func (c *Client) overlayRoot() (string, error) {
 	return filepath.Join(home, ".local", "share", "skomer"), nil
 }
 
-// overlayStore is the store of an overlay location, behind the byte cache, and the overlay's prefix in it.
-func (c *Client) overlayStore(location string) (store.Store, string, error) {
-	s, key, err := c.overlayResolver()(location)
+// overlayStore is the store of the location of a table's overlay, behind the byte cache, and the overlay's prefix in it.
+func (c *Client) overlayStore(table, location string) (store.Store, string, error) {
+	s, key, err := c.stores.overlay(table)(location)
 	if err != nil {
 		return nil, "", err
 	}
@@ -152,7 +140,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 	}
 	t := &Table{
 		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{},
-		lake: lake.New(lake.Options{Resolve: c.resolve, Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes}),
+		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes}),
 	}
 	if err := t.refresh(ctx); err != nil {
 		return nil, err
@@ -170,7 +158,7 @@ func (t *Table) locate() error {
 		}
 		t.where = overlay.Locate(root, overlay.Table{UUID: t.table.UUID(), Location: t.table.Location()})
 	}
-	st, prefix, err := t.client.overlayStore(t.where)
+	st, prefix, err := t.client.overlayStore(t.name, t.where)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *
 
 // dataStore is the store of the table's data files.
 func (t *Table) dataStore() (store.Store, error) {
-	s, _, err := t.client.resolve(t.metadata().MetadataPath())
+	s, _, err := t.client.stores.table(t.name)(t.metadata().MetadataPath())
 	return s, err
 }
 

@@ -46,6 +46,9 @@ type Config struct {
 	DefaultCatalog string
 	// OverlayRoot holds one folder per table UUID. Empty: the user's data directory.
 	OverlayRoot string
+	// OverlayStore is the identity that reaches overlays in object stores, by the keys that catalogs have (s3.endpoint,
+	// s3.access-key-id, …). Empty: overlays are reached as their tables are.
+	OverlayStore map[string]string
 	// CacheBytes bounds the memory for index and metadata bytes; 0: 256 MiB.
 	CacheBytes int64
 	// Memory bounds what a query or build holds beside the caches; 0: 1 GiB.
@@ -59,7 +62,7 @@ type Config struct {
 	MinPlannedScanBytes int64
 	MinPlannedFiles     int
 
-	// resolveData and resolveOverlay replace the stores; nil: local files.
+	// resolveData and resolveOverlay replace the stores; nil: by scheme.
 	resolveData, resolveOverlay lake.Resolver
 }
 
@@ -75,7 +78,8 @@ type Query struct {
 	Where  string
 	Filter []byte
 	// Select is the dotted names of the columns to return, in this order; empty: all top-level columns. _file and _pos are
-	// the data file's path and the row's position in it.
+	// the data file's path and the row's position in it, _row_id and _last_updated_sequence_number the row lineage of v3
+	// tables (null in others).
 	Select []string
 	// Limit is the first N rows by (file path, position); negative: no limit.
 	Limit int64

@@ -151,7 +151,7 @@ func (a *app) client() (*skomer.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot}
+	config := skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot, OverlayStore: s.OverlayStore}
 	if a.flags.catalog != "" {
 		config.DefaultCatalog = a.flags.catalog
 	}

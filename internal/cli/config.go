@@ -17,10 +17,12 @@ import (
 
 // settings is skomer.yaml.
 type settings struct {
-	Version        int       `yaml:"version"`
-	DefaultCatalog string    `yaml:"default-catalog"`
-	OverlayRoot    string    `yaml:"overlay-root"`
-	Catalog        yaml.Node `yaml:"catalog"` // read by package catalog
+	Version        int    `yaml:"version"`
+	DefaultCatalog string `yaml:"default-catalog"`
+	OverlayRoot    string `yaml:"overlay-root"`
+	// OverlayStore is how overlays in object stores are reached, by the s3.* keys of catalogs; empty: as their tables.
+	OverlayStore catalog.Properties `yaml:"overlay-store"`
+	Catalog      yaml.Node          `yaml:"catalog"` // read by package catalog
 
 	path     string // the file they were read from; "" if none
 	catalogs map[string]map[string]string
@@ -42,8 +44,8 @@ func processEnvironment() environment {
 }
 
 // loadSettings reads the first configuration file of: path, $SKOMER_CONFIG, ./skomer.yaml, ~/.config/skomer/skomer.yaml,
-// /etc/skomer/skomer.yaml. Then it applies SKOMER_CATALOG__NAME__KEY and SKOMER_OVERLAY_ROOT. PyIceberg's files and variables
-// are read by the library.
+// /etc/skomer/skomer.yaml. Then it applies SKOMER_CATALOG__NAME__KEY, SKOMER_OVERLAY_STORE__KEY and SKOMER_OVERLAY_ROOT. PyIceberg's
+// files and variables are read by the library.
 func loadSettings(path string, env environment) (*settings, error) {
 	s := &settings{catalogs: map[string]map[string]string{}}
 	if path == "" {
@@ -101,11 +103,24 @@ func (s *settings) read(path string) (bool, error) {
 	return true, nil
 }
 
+// propertyKey is the property that a part of a variable's name means.
+func propertyKey(part string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(part), "__", "."), "_", "-")
+}
+
 // applyEnvironment sets catalog properties from variables, as PyIceberg does from its own: "__" separates the parts, "_" is a
-// dash, so that SKOMER_CATALOG__PROD__S3__ACCESS_KEY_ID is prod's s3.access-key-id.
+// dash, so that SKOMER_CATALOG__PROD__S3__ACCESS_KEY_ID is prod's s3.access-key-id and SKOMER_OVERLAY_STORE__S3__REGION overlay-store's
+// s3.region.
 func (s *settings) applyEnvironment(env environment) {
 	for _, pair := range env.all() {
 		name, value, _ := strings.Cut(pair, "=")
+		if key, ok := strings.CutPrefix(name, "SKOMER_OVERLAY_STORE__"); ok {
+			if s.OverlayStore == nil {
+				s.OverlayStore = catalog.Properties{}
+			}
+			s.OverlayStore[propertyKey(key)] = value
+			continue
+		}
 		rest, ok := strings.CutPrefix(name, "SKOMER_CATALOG__")
 		if !ok {
 			continue
@@ -114,7 +129,7 @@ func (s *settings) applyEnvironment(env environment) {
 		if !ok {
 			continue
 		}
-		key = strings.ReplaceAll(strings.ReplaceAll(key, "__", "."), "_", "-")
+		key = propertyKey(key)
 		if s.catalogs[of] == nil {
 			s.catalogs[of] = map[string]string{}
 		}

@@ -1,6 +1,7 @@
 package tabletest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -11,17 +12,19 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
 )
 
-// Table is an Iceberg table on disk with the rows it holds.
+// Table is an Iceberg table with the rows it holds.
 type Table struct {
-	Dir    string
+	Dir    string // its location
 	Schema *column.Schema
 	Leaves []Leaf
 	Writer *lakewrite.Table
 	Files  []DataFile
 	rng    *rand.Rand
+	upload store.Store // nil: the table lies on disk
 }
 
 // DataFile is a live data file with its rows in file order.
@@ -56,8 +59,21 @@ func RandomSchema(rng *rand.Rand) *column.Schema {
 	return s
 }
 
-// Create writes an empty table with a random schema.
+// Create writes an empty table with a random schema on disk.
 func Create(t testing.TB, rng *rand.Rand, dir string) *Table {
+	t.Helper()
+	return create(t, rng, local.New(), dir)
+}
+
+// CreateIn writes an empty table with a random schema into a store whose keys are locations. Its rows cannot be deleted.
+func CreateIn(t testing.TB, rng *rand.Rand, s store.Store, location string) *Table {
+	t.Helper()
+	table := create(t, rng, s, location)
+	table.upload = s
+	return table
+}
+
+func create(t testing.TB, rng *rand.Rand, s store.Store, dir string) *Table {
 	t.Helper()
 	schema := RandomSchema(rng)
 	version := 1 + rng.IntN(3)
@@ -66,7 +82,7 @@ func Create(t testing.TB, rng *rand.Rand, dir string) *Table {
 			version = 3
 		}
 	}
-	w, err := lakewrite.Create(context.Background(), local.New(), dir, lakewrite.Spec{Schema: schema, FormatVersion: version})
+	w, err := lakewrite.Create(context.Background(), s, dir, lakewrite.Spec{Schema: schema, FormatVersion: version})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +120,14 @@ func (t *Table) Remove(tb testing.TB) {
 func (t *Table) write(tb testing.TB, rows int) (DataFile, lakewrite.File) {
 	tb.Helper()
 	f := DataFile{
-		Path: filepath.Join(t.Dir, "data", fmt.Sprintf("%08x.parquet", t.rng.Uint32())),
+		Path: t.Dir + "/data/" + fmt.Sprintf("%08x.parquet", t.rng.Uint32()),
 		gone: deleted{positions: map[int]bool{}, keys: map[int]bool{}},
 	}
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+	path := f.Path
+	if t.upload != nil {
+		path = filepath.Join(tb.TempDir(), "file.parquet")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		tb.Fatal(err)
 	}
 	for _, l := range t.Leaves {
@@ -116,12 +136,21 @@ func (t *Table) write(tb testing.TB, rows int) (DataFile, lakewrite.File) {
 	for range rows {
 		f.Rows = append(f.Rows, t.row(&f))
 	}
-	if err := WriteParquet(f.Path, t.Schema, f.Rows, NewLayout(t.rng)); err != nil {
+	if err := WriteParquet(path, t.Schema, f.Rows, NewLayout(t.rng)); err != nil {
 		tb.Fatal(err)
 	}
-	info, err := os.Stat(f.Path)
+	info, err := os.Stat(path)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if t.upload != nil {
+		b, err := os.ReadFile(path)
+		if err == nil {
+			_, err = t.upload.PutNew(context.Background(), f.Path, bytes.NewReader(b))
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
 	}
 	stated := lakewrite.File{Path: f.Path, Format: facts.Parquet, Records: int64(rows), Size: info.Size(), Metrics: map[int]lakewrite.Metric{}}
 	for i, l := range t.Leaves {

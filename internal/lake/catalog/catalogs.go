@@ -111,7 +111,7 @@ func (c *Catalogs) client(name string) (client, error) {
 	if cl := c.clients[name]; cl != nil {
 		return cl, nil
 	}
-	p, err := c.config.Catalogs[name].expand(name, c.env)
+	p, err := c.config.Catalogs[name].expand("catalog "+name, c.env)
 	if err != nil {
 		return nil, err
 	}

@@ -140,7 +140,7 @@ func environment(environ []string) map[string]string {
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // expand replaces ${NAME} by the variable's value in every property.
-func (p Properties) expand(catalog string, env map[string]string) (Properties, error) {
+func (p Properties) expand(of string, env map[string]string) (Properties, error) {
 	out := make(Properties, len(p))
 	for key, value := range p {
 		var missing []string
@@ -153,10 +153,44 @@ func (p Properties) expand(catalog string, env map[string]string) (Properties, e
 			return v
 		})
 		if len(missing) > 0 {
-			return nil, fault.New(fault.Invalid, "catalog "+catalog, "its %s needs the variable %s, which is not set", key, missing[0])
+			return nil, fault.New(fault.Invalid, of, "its %s needs the variable %s, which is not set", key, missing[0])
 		}
 	}
 	return out, nil
+}
+
+// Storage is the properties that reach object stores, s3.* and client.*, with ${NAME} replaced by variables. of names their
+// owner in errors.
+func (p Properties) Storage(of string, environ []string) (Properties, error) {
+	out := Properties{}
+	for key, value := range p {
+		if strings.HasPrefix(key, "s3.") || strings.HasPrefix(key, "client.") {
+			out[key] = value
+		}
+	}
+	return out.expand(of, environment(environ))
+}
+
+// UnmarshalYAML reads properties whose keys may be nested: s3: {endpoint: x} and s3.endpoint: x are the same.
+func (p *Properties) UnmarshalYAML(n *yaml.Node) error {
+	var nested map[string]any
+	if err := n.Decode(&nested); err != nil {
+		return err
+	}
+	*p = Properties{}
+	flatten(*p, "", nested)
+	return nil
+}
+
+// Of is the catalog that a table's name belongs to, and for a location the default one; "" if there is none.
+func (c *Config) Of(table string) string {
+	if first, _, ok := strings.Cut(table, "."); ok && strings.Count(table, ".") > 1 && !strings.ContainsAny(table, "/:") {
+		if name, ok := c.named(first); ok {
+			return name
+		}
+	}
+	name, _ := c.fallback()
+	return name
 }
 
 // names are the configured catalogs, sorted.

@@ -1,0 +1,58 @@
+package skomer
+
+import (
+	"sync"
+
+	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/lake/catalog"
+)
+
+// stores finds the store of a location. Tables are reached with the identity of their catalog, or of the default catalog if
+// they are opened by location; overlays with their own, if they have one. Tables of one catalog share one store.
+type stores struct {
+	config  Config
+	known   *catalog.Config
+	environ []string
+	files   lake.Resolver
+	own     lake.Resolver // of overlays; nil: as their tables
+
+	mu        sync.Mutex
+	byCatalog map[string]lake.Resolver
+}
+
+func newStores(c Config, known *catalog.Config, environ []string) *stores {
+	s := &stores{config: c, known: known, environ: environ, files: lake.LocalFiles(), byCatalog: map[string]lake.Resolver{}}
+	if len(c.OverlayStore) > 0 {
+		s.own = s.resolver("overlay-store", c.OverlayStore)
+	}
+	return s
+}
+
+func (s *stores) resolver(of string, p catalog.Properties) lake.Resolver {
+	return lake.Stores(s.files, func() (map[string]string, error) { return p.Storage(of, s.environ) })
+}
+
+// table resolves the locations of a table's files.
+func (s *stores) table(name string) lake.Resolver {
+	if s.config.resolveData != nil {
+		return s.config.resolveData
+	}
+	of := s.known.Of(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byCatalog[of] == nil {
+		s.byCatalog[of] = s.resolver("catalog "+of, s.known.Catalogs[of])
+	}
+	return s.byCatalog[of]
+}
+
+// overlay resolves the location of a table's overlay.
+func (s *stores) overlay(table string) lake.Resolver {
+	switch {
+	case s.config.resolveOverlay != nil:
+		return s.config.resolveOverlay
+	case s.own != nil:
+		return s.own
+	}
+	return s.table(table)
+}
