@@ -5,7 +5,7 @@ BIN     := bin/skomer
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOFILES := $(shell find . -name '*.go' -not -path './.cache/*' -not -path './examples/*') go.mod go.sum
 
-.PHONY: demo test build lint fuzz random bench interop clean
+.PHONY: demo test build lint mutate fuzz random bench interop clean
 
 demo: build ## real flights as an Iceberg table, indexed, queried both ways
 	$(BIN) demo
@@ -20,6 +20,9 @@ $(BIN): $(GOFILES)
 
 lint: ## the pinned linter, built once into .cache/bin
 	scripts/lint
+
+mutate: ## breaks the rule of every known mistake (docs/cases.md) and demands that its test fails; CASE=O07 takes one
+	$(GO) run ./scripts/mutate $(CASE)
 
 fuzz: ## every fuzz target; FUZZ_SECONDS for all of them together
 	scripts/fuzz

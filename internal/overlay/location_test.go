@@ -51,3 +51,14 @@ func TestOverlaysStayOutsideOfTheTable(t *testing.T) {
 		require.Equal(t, c.refused, fault.Is(err, fault.Refused), "%s in %s: %v", c.overlay, c.table, err)
 	}
 }
+
+// TestO49OverlaysAreNoFilesOfTheTable: what removes a table's orphan files looks below its location and at its data and metadata
+// folders, and never sees an overlay there.
+func TestO49OverlaysAreNoFilesOfTheTable(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "t")
+	for _, at := range []string{"", "/metadata", "/data/skomer", "/x/../data"} {
+		require.True(t, fault.Is(CheckApart(table+at, table), fault.Refused), at)
+		require.True(t, fault.Is(CheckApart("s3a://lake/t"+at, "s3://lake/t/"), fault.Refused), at)
+	}
+	require.NoError(t, CheckApart(Locate(filepath.Join(filepath.Dir(table), "overlays"), Table{UUID: "abc"}), table))
+}

@@ -119,7 +119,7 @@ func TestO17InitialDefault(t *testing.T) {
 	if len(got) != 3 || got[2][1] != "US" {
 		t.Errorf("got %v", got)
 	}
-	if s := b.Statistics(0).Groups[0]; s.Min.S != "US" || s.Max.S != "US" || s.Nulls != 0 {
+	if s := b.Statistics(0).Groups[0]; s.Min == nil || s.Max == nil || s.Min.S != "US" || s.Max.S != "US" || s.Nulls != 0 {
 		t.Errorf("%+v", s)
 	}
 	if spans := b.Spans(nil); len(spans) != 0 {

@@ -118,6 +118,10 @@ func TestO05ByteArrayDecimals(t *testing.T) {
 	if b := s.bounds(t); b.known() {
 		t.Errorf("byte order of decimals believed: %+v", b)
 	}
+	s.min, s.max = []byte{0x00, 0x80}, []byte{0x01, 0x2c} // 128 and 300, of values among which is 1
+	if b := s.bounds(t); b.known() {
+		t.Errorf("byte order of decimals of different lengths believed: %+v", b)
+	}
 	s.min, s.max = []byte{0xfe}, []byte{0xfe}
 	if b := s.bounds(t); !b.known() || int64(b.Min.Lo) != -2 {
 		t.Errorf("equal bounds hold in any order: %+v", b)
