@@ -101,7 +101,7 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 // permanent tells errors of a data file itself from those of the store.
 func permanent(err error) bool {
 	switch fault.ClassOf(err) {
-	case fault.Corrupt, fault.Unsupported, fault.NotFound, fault.Stale:
+	case fault.Corrupt, fault.Unsupported, fault.NotFound, fault.Stale, fault.Denied:
 		return true
 	default:
 		return false

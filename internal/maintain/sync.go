@@ -22,6 +22,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -163,7 +164,7 @@ func (r *run) covered(i, n int, found []overlay.Placement) bool {
 		now := lineage.Current{FooterRecords: lineage.Unknown}
 		now.Path, now.Size, now.Records = p.Identity.Path, f.Size[i], f.Records[i]
 		recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
-		if lineage.Check(info.Claim(), recorded, now, r.lineage()).OK() {
+		if lineage.Check(info.Claim(), recorded, now, r.lineage()).OK() && scan.Renamed(&info, r.snapshot) == "" {
 			return true
 		}
 	}
@@ -176,19 +177,21 @@ func (r *run) lineage() lineage.Options {
 	}
 }
 
-// all builds and publishes units side by side.
+// all builds and publishes units side by side. One that fails does not keep the others from being published.
 func (r *run) all(ctx context.Context, units []unit) error {
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	g.SetLimit(max(r.Workers, 1))
-	for _, u := range units {
+	errs := make([]error, len(units))
+	for i, u := range units {
 		g.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
+			if errs[i] = ctx.Err(); errs[i] == nil {
+				errs[i] = r.unit(ctx, u)
 			}
-			return r.unit(ctx, u)
+			return nil
 		})
 	}
-	return g.Wait()
+	_ = g.Wait() // the errors are in errs
+	return errors.Join(errs...)
 }
 
 // unit declares, builds, uploads and commits one unit, then withdraws the declaration.
@@ -255,18 +258,41 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 	if _, err := r.Store.PutNew(ctx, res.Build.Bundle, file); err != nil {
 		return fault.About(res.Build.Bundle, err)
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replace(&res.Build)
 	receipt, err := r.Overlay.Commit(ctx, r.base, overlay.Publish(nil, res.Build))
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.report.Version = receipt.Version
 	r.report.Bundles++
 	r.report.Artifacts += len(res.Build.Artifacts) - len(receipt.Discarded)
 	r.report.Files += res.Files
 	r.report.BytesWritten += res.Size
 	return nil
+}
+
+// replace names the artifacts of the newest version that the build's take the place of: those whose columns are found elsewhere
+// now. One that another unit of this sync replaced is gone already.
+func (r *run) replace(b *overlay.Build) {
+	v := r.report.Version
+	var found []overlay.Placement
+	for i := range b.Artifacts {
+		a := &b.Artifacts[i]
+		seen := map[overlay.Key]bool{}
+		for _, f := range a.Files {
+			found = v.AppendFind(found[:0], f.Path)
+			for _, p := range found {
+				info, ok := v.Artifact(p.At)
+				if !ok || p.IndexID != a.IndexID || scan.Renamed(&info, r.snapshot) == "" || seen[info.Key()] {
+					continue
+				}
+				seen[info.Key()] = true
+				a.Replaces = append(a.Replaces, info.Key())
+			}
+		}
+	}
 }
 
 // finish records the snapshot that the overlay was brought to.

@@ -9,15 +9,22 @@ import (
 	"github.com/skomerdb/skomer/internal/parquetio"
 )
 
-// columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "". Columns found by field id
-// cannot move. In files without ids and without a name mapping, nested fields go by name. A column that files lack has the value
-// that their manifest entry states, if it is a partition source; another entry may state another value.
+// columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "".
 func columnsMoved(a *overlay.ArtifactInfo, s *facts.Snapshot) string {
+	for _, c := range a.Columns {
+		if path := s.Schema.ByID(c.FieldID); c.Resolved == parquetio.Absent.String() && identitySource(s, path) {
+			return "column " + c.Name + " is not in its files and has the value of their partition"
+		}
+	}
+	return Renamed(a, s)
+}
+
+// Renamed is why an index build would find the artifact's columns elsewhere in its files now, or "". Columns found by field id
+// cannot move. In files without ids and without a name mapping, nested fields go by name.
+func Renamed(a *overlay.ArtifactInfo, s *facts.Snapshot) string {
 	for _, c := range a.Columns {
 		path := s.Schema.ByID(c.FieldID)
 		switch {
-		case c.Resolved == parquetio.Absent.String() && identitySource(s, path):
-			return "column " + c.Name + " is not in its files and has the value of their partition"
 		case c.Mapping == "":
 		case c.Mapping != facts.MappingDigest(s.NameMapping):
 			return "the table's name mapping changed since column " + c.Name + " was indexed"

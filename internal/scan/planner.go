@@ -37,8 +37,6 @@ type Options struct {
 	MinFiles int
 	// Explain keeps a Decision per file.
 	Explain bool
-	// Unindexed names files for which no index may speak: their evidence turned out stale.
-	Unindexed map[string]string
 }
 
 // Plan decides for every data file of s which rows may match t. v is the overlay's version, nil if there is none.
@@ -260,10 +258,6 @@ func (e *evidence) ask(i int, found []overlay.Placement) []answerOf {
 // believed runs the lineage check; a rejection is recorded.
 func (e *evidence) believed(i int, p overlay.Placement) bool {
 	f := &e.plan.Files[i]
-	if why := e.options.Unindexed[f.Path]; why != "" {
-		e.reject(p, f.Path, lineage.TagMismatch.String(), why)
-		return false
-	}
 	info, ok := e.version.Artifact(p.At)
 	if !ok {
 		e.reject(p, f.Path, "unreadable", "its entry in the overlay makes no sense")
