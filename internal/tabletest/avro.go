@@ -9,7 +9,7 @@ import (
 )
 
 // avroFile is rows as an Avro object container file without compression, written from the Avro specification alone so that
-// tests have a second opinion. Columns are primitives, maybe inside structs.
+// tests have a second opinion. Columns are primitives, maybe inside structs, and lists of primitives.
 func avroFile(s *column.Schema, rows []Row) []byte {
 	schema, err := json.Marshal(map[string]any{"type": "record", "name": "row", "fields": avroFields(s.Fields)})
 	if err != nil {
@@ -44,7 +44,11 @@ func avroFields(fields []column.Field) []any {
 		if !f.Required {
 			typ = []any{"null", typ}
 		}
-		out = append(out, map[string]any{"name": f.Name, "field-id": f.ID, "type": typ})
+		field := map[string]any{"name": f.Name, "type": typ}
+		if f.ID != 0 {
+			field["field-id"] = f.ID
+		}
+		out = append(out, field)
 	}
 	return out
 }
@@ -54,6 +58,8 @@ func avroType(f column.Field) any {
 	switch t := f.Type; t.Kind {
 	case column.Struct:
 		return map[string]any{"type": "record", "name": "s" + f.Name, "fields": avroFields(t.Fields)}
+	case column.List:
+		return map[string]any{"type": "array", "items": []any{"null", avroType(t.Fields[0])}}
 	case column.Bool:
 		return "boolean"
 	case column.Int:
@@ -90,7 +96,7 @@ func avroRow(dst []byte, fields []column.Field, leaves []Leaf, row Row) []byte {
 	for _, f := range fields {
 		first, n := -1, 0
 		for i, l := range leaves {
-			if l.Path[0].ID == f.ID {
+			if l.Path[0].Name == f.Name {
 				if first < 0 {
 					first = i
 				}
@@ -98,7 +104,12 @@ func avroRow(dst []byte, fields []column.Field, leaves []Leaf, row Row) []byte {
 			}
 		}
 		c := row[first]
-		if f.Type.Kind != column.Struct {
+		switch f.Type.Kind {
+		case column.Struct:
+		case column.List:
+			dst = avroList(dst, f, c)
+			continue
+		default:
 			dst = avroCell(dst, f, c.Null, c.Val)
 			continue
 		}
@@ -114,6 +125,23 @@ func avroRow(dst []byte, fields []column.Field, leaves []Leaf, row Row) []byte {
 		}
 	}
 	return dst
+}
+
+// avroList appends a list in one block.
+func avroList(dst []byte, f column.Field, c Cell) []byte {
+	if !f.Required {
+		if c.Null {
+			return append(dst, 0)
+		}
+		dst = append(dst, 2)
+	}
+	if len(c.List) > 0 {
+		dst = append(dst, avroLong(int64(len(c.List)))...)
+		for _, x := range c.List {
+			dst = avroCell(dst, column.Field{Type: f.Type.Fields[0].Type}, x.Null, x.Val)
+		}
+	}
+	return append(dst, 0)
 }
 
 func avroCell(dst []byte, f column.Field, null bool, v column.Value) []byte {

@@ -27,7 +27,7 @@ type writtenFile struct {
 func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 	tb.Helper()
 	f := &writtenFile{
-		path: filepath.Join(e.Dir, "data", fmt.Sprintf("%08x.parquet", e.rng.Uint32())), bare: e.bareMode && e.rng.IntN(2) == 0,
+		path: filepath.Join(e.Dir, "data", fmt.Sprintf("%08x", e.rng.Uint32())), bare: e.bareMode && e.rng.IntN(2) == 0,
 		partition: map[int]*column.Value{},
 	}
 	whole := &Table{Schema: e.schema, Leaves: Leaves(e.schema), rng: e.rng}
@@ -50,7 +50,12 @@ func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 		schema = &column.Schema{Fields: withoutIDs(schema.Fields)}
 	}
 	e.must(tb, os.MkdirAll(filepath.Dir(f.path), 0o755))
-	e.must(tb, WriteParquet(f.path, schema, f.rows, NewLayout(e.rng)))
+	if e.rng.IntN(5) == 0 {
+		stated.Format = facts.Avro
+		e.must(tb, os.WriteFile(f.path, avroFile(schema, f.rows), 0o600))
+	} else {
+		e.must(tb, WriteParquet(f.path, schema, f.rows, NewLayout(e.rng)))
+	}
 	info, err := os.Stat(f.path)
 	e.must(tb, err)
 	stated.Size = info.Size()
