@@ -90,11 +90,11 @@ func (w *work) narrowSome(ctx context.Context, groups []*keyed) error {
 			trees = append(trees, t)
 		}
 	}
-	any := predicate.Any(trees...)
-	if any.Check() != nil || any.Kind == predicate.True || any.Kind == predicate.False {
+	either := predicate.Any(trees...)
+	if !askable(either) {
 		return nil
 	}
-	found, err := w.Evidence.Where(ctx, w.scope.snapshot, any, files)
+	found, err := w.Evidence.Where(ctx, w.scope.snapshot, either, files)
 	if err != nil {
 		return err
 	}
@@ -104,6 +104,11 @@ func (w *work) narrowSome(ctx context.Context, groups []*keyed) error {
 		}
 	}
 	return nil
+}
+
+// askable reports whether a predicate is of a size and kind that evidence can speak to.
+func askable(t *predicate.Tree) bool {
+	return t.Check() == nil && t.Kind != predicate.True && t.Kind != predicate.False
 }
 
 // bytesOf is what reading the candidates takes.
