@@ -75,9 +75,16 @@ func (u *unit) recheckSpans() []store.Span {
 	case u.file.avro():
 		return u.file.whole()
 	default:
-		return u.file.check.Spans(rows)
+		return u.file.check.Spans(bridged(rows))
 	}
 }
+
+// bridgedGap is the rows of a gap that is read and thrown away.
+const bridgedGap = 48
+
+// bridged is the rows to decode for the sake of rows: a few more where skipping them costs more than reading them, which many
+// small gaps do, as deleted rows leave them.
+func bridged(rows *rowset.Set) *rowset.Set { return rowset.Bridge(rows, bridgedGap) }
 
 func (u *unit) projectSpans() []store.Span {
 	switch {
@@ -86,7 +93,7 @@ func (u *unit) projectSpans() []store.Span {
 	case u.file.avro():
 		return u.file.whole()
 	default:
-		return u.file.project.Spans(u.answer)
+		return u.file.project.Spans(bridged(u.answer))
 	}
 }
 
@@ -98,14 +105,15 @@ func (u *unit) recheck(ctx context.Context) error {
 		return nil
 	}
 	var hits []rowset.Range
-	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), rows, func() *rowset.Set { hits = nil; return rows }, func(b *column.Batch) error {
+	wide := bridged(rows)
+	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), wide, func() *rowset.Set { hits = nil; return wide }, func(b *column.Batch) error {
 		hits = appendHits(hits, b, u.file.run.eval)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	u.answer = rowset.Or(u.must, rowset.FromRanges(u.may.Size(), hits))
+	u.answer = rowset.Or(u.must, rowset.And(rows, rowset.FromRanges(u.may.Size(), hits)))
 	return nil
 }
 
@@ -151,14 +159,37 @@ func (u *unit) decode(ctx context.Context, q *queue, i int) error {
 	left := func() *rowset.Set {
 		return rowset.And(u.answer, rowset.FromRanges(u.answer.Size(), []rowset.Range{{Start: next, End: u.answer.Size()}}))
 	}
-	return u.read(ctx, u.file.project, u.file.run.project, u.answer, left, func(b *column.Batch) error {
+	wide := bridged(u.answer)
+	keep := keeper(u.answer, wide)
+	return u.read(ctx, u.file.project, u.file.run.project, wide, left, func(b *column.Batch) error {
 		if b.Rows == 0 {
 			return nil
 		}
 		next = b.Position(b.Rows-1) + 1
-		q.put(i, b.Clone())
+		if b = keep(b); b.Rows == 0 {
+			return nil
+		}
+		q.put(i, b)
 		return q.room(ctx, i)
 	})
+}
+
+// keeper copies those rows of a batch that are in answer; decoded is the rows that batches hold.
+func keeper(answer, decoded *rowset.Set) func(*column.Batch) *column.Batch {
+	if decoded.Count() == answer.Count() {
+		return (*column.Batch).Clone
+	}
+	words := answer.Words()
+	var rows []uint32
+	return func(b *column.Batch) *column.Batch {
+		rows = rows[:0]
+		for i := range b.Rows {
+			if p := b.Position(i); words[p>>6]>>(p&63)&1 == 1 {
+				rows = append(rows, uint32(i))
+			}
+		}
+		return b.Pick(rows)
+	}
 }
 
 // read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
