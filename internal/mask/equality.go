@@ -33,14 +33,18 @@ type evaluated struct {
 // equality evaluates the equality deletes of the targets: the footers of data and delete files in one wave, then the keys of
 // all delete files, then the key columns of the data files where keys may occur.
 func (w *work) equality(ctx context.Context) error {
-	var targets []*target
+	var targets, avro []*target
 	for _, t := range w.targets {
-		if len(t.equality) > 0 {
+		switch {
+		case len(t.equality) == 0:
+		case w.scope.snapshot.Files.Format[t.Ordinal] == facts.Avro && !w.scope.snapshot.Files.Encrypted[t.Ordinal]:
+			avro = append(avro, t)
+		default:
 			targets = append(targets, t)
 		}
 	}
-	if len(targets) == 0 {
-		return nil
+	if err := w.avroData(ctx, avro); err != nil || len(targets) == 0 {
+		return err
 	}
 	opened, err := w.openData(ctx, targets)
 	if err != nil {
@@ -81,7 +85,7 @@ func (w *work) openData(ctx context.Context, targets []*target) ([]*parquetio.Op
 		names[k], tags[k] = f.Path[t.Ordinal], t.Tag
 		switch {
 		case f.Format[t.Ordinal] != facts.Parquet:
-			return nil, fault.New(fault.Unsupported, names[k], "is not a Parquet file").WithFix("Skomer reads Parquet data files; rewrite the file as Parquet")
+			return nil, fault.New(fault.Unsupported, names[k], "is neither a Parquet nor an Avro file").WithFix("rewrite the file as Parquet")
 		case f.Encrypted[t.Ordinal]:
 			return nil, encrypted(names[k])
 		}

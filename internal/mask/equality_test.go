@@ -136,25 +136,60 @@ func TestSeveralKeySets(t *testing.T) {
 	f.gone([]uint32{0, 1, 3}, []uint32{2})
 }
 
-// TestAvroKeys reads key rows that an Avro file holds.
-func TestAvroKeys(t *testing.T) {
-	s := schema(field(1, "id", column.Long))
-	f := newFixture(t, s)
-	f.rowsOf(1, s, 1, 2, nil)
+// avro writes an Avro file of a text and an optional int "id" by hand.
+func (f *fixture) avro(ids ...any) string {
+	f.Helper()
 	schemaText := `{"type":"record","name":"r","fields":[{"name":"n","type":"string","field-id":9},{"name":"id","field-id":1,"type":["null","int"]}]}`
 	b := append([]byte("Obj\x01\x02\x16avro.schema"), varint(len(schemaText))...)
 	b = append(b, schemaText...)
 	b = append(b, 0)
 	b = append(b, "0123456789abcdef"...)
-	block := []byte{2, 'x', 2, 4, 0, 0} // ("x", 2), ("", null)
-	b = append(b, 4, byte(2*len(block)))
+	var block []byte
+	for _, id := range ids {
+		if block = append(block, 2, 'x'); id == nil {
+			block = append(block, 0)
+		} else {
+			block = append(block, 2, byte(2*id.(int)))
+		}
+	}
+	b = append(b, byte(2*len(ids)), byte(2*len(block)))
 	b = append(b, block...)
 	b = append(b, "0123456789abcdef"...)
 	path := f.path("avro")
-	require.NoError(t, os.WriteFile(path, b, 0o600))
-	i := f.deletes(facts.EqualityDeletes, 2, path)
+	require.NoError(f, os.WriteFile(path, b, 0o600))
+	return path
+}
+
+// TestAvroKeys reads key rows that an Avro file holds.
+func TestAvroKeys(t *testing.T) {
+	s := schema(field(1, "id", column.Long))
+	f := newFixture(t, s)
+	f.rowsOf(1, s, 1, 2, nil)
+	i := f.deletes(facts.EqualityDeletes, 2, f.avro(2, nil))
 	f.s.Deletes.Format[i], f.s.Deletes.FieldIDs[i] = facts.Avro, []int{1}
 	f.gone([]uint32{1, 2})
+}
+
+// TestAvroData: equality and position deletes of an Avro data file.
+func TestAvroData(t *testing.T) {
+	s := schema(field(1, "id", column.Long), field(2, "late", column.Int))
+	f := newFixture(t, s)
+	path := f.avro(1, 2, nil, 3, 2)
+	file := f.data(1, path, 5)
+	f.s.Files.Format[file] = facts.Avro
+	f.rowsOf(1, s, 2, 7, 4, nil)
+	f.keys(2, schema(s.Fields[0]), 2)
+	f.keys(2, s, nil, nil, 4, nil, 3, 7)
+	f.positions(2, path, 3)
+	f.gone([]uint32{1, 2, 3, 4}, []uint32{0, 1})
+	_, report, err := f.masker.Masks(context.Background(), f.s, []File{{Ordinal: file, Tag: "another"}}, Options{})
+	require.True(t, fault.Is(err, fault.Stale), "%v", err)
+	require.Equal(t, path, report.Changed)
+	f.s.Files.Format[file] = facts.ORC
+	f.renew()
+	_, _, err = f.masks(Options{})
+	require.True(t, fault.Is(err, fault.Unsupported), "%v", err)
+	require.Contains(t, err.Error(), path)
 }
 
 func varint(n int) []byte { return []byte{byte(2*n) | 0x80, byte(2 * n >> 7)} }

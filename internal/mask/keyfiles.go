@@ -41,7 +41,7 @@ func (w *work) keys(ctx context.Context, need map[int32]*keySet) error {
 	if err := w.readKeys(ctx, parquet, need); err != nil {
 		return err
 	}
-	err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{need[i].cols, need[i].add} })
+	err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{need[i].cols, w.scope.snapshot.NameMapping, need[i].add} })
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,7 @@ func (w *work) contents(ctx context.Context, need map[int32]*content, report *Re
 	if err := w.readPositions(ctx, parquet, need); err != nil {
 		return err
 	}
-	if err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{positionColumns, need[i].add} }); err != nil {
+	if err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{positionColumns, nil, need[i].add} }); err != nil {
 		return err
 	}
 	for _, i := range slices.Concat(parquet, avro) {
@@ -233,7 +233,7 @@ func (w *work) readPositions(ctx context.Context, files []int32, need map[int32]
 func hasColumns(name string, b *parquetio.Binding, cols []column.Path) error {
 	for i, c := range cols {
 		if b.Resolution(i).How == parquetio.Absent && c.Leaf().Type.Kind != column.Unknown {
-			return fault.New(fault.Corrupt, name, "is a delete file without the column %s (field id %d)", c.Name(), c.Leaf().ID)
+			return lacks(name, c)
 		}
 	}
 	return nil
