@@ -316,7 +316,7 @@ func span(p lineage.Place) store.Span { return store.Span{Off: p.Off, Len: p.Len
 func (e *evidence) conclude(answers [][]answerOf) {
 	kept := e.plan.Files[:0]
 	for i, f := range e.plan.Files {
-		e.conclude1(i, &f, answers[i])
+		e.conclude1(&f, answers[i])
 		if f.Verdict.May.Empty() {
 			e.plan.Report.RuledOut++
 			continue
@@ -329,7 +329,7 @@ func (e *evidence) conclude(answers [][]answerOf) {
 
 // conclude1 settles the verdict of one file and the tag that its reads must match. Artifacts that saw different tags speak of
 // different bytes: none of them counts. Nor does any where evidence contradicts itself.
-func (e *evidence) conclude1(i int, f *File, answers []answerOf) {
+func (e *evidence) conclude1(f *File, answers []answerOf) {
 	before := *f
 	tags := e.fold(f, answers)
 	switch tags = slices.Compact(tags); {

@@ -38,7 +38,7 @@ func (x *Evidence) Where(ctx context.Context, s *facts.Snapshot, t *predicate.Tr
 	}
 	for i := range p.Files {
 		f := &p.Files[i]
-		e.conclude1(i, f, answers[i])
+		e.conclude1(f, answers[i])
 		if f.Indexed && f.Tag != "" {
 			out[i] = mask.Where{Rows: f.Verdict.May, Tag: f.Tag}
 		}
