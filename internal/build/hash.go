@@ -14,47 +14,75 @@ const blockRows = 65536
 
 // columnHash hashes a column's values block by block, so that a rewrite of the table can be proven to hold the same values in
 // the same order without keeping them. A block is, row by row: 0 for null; else 1 and the key-v1 bytes of the value
-// (column.AppendKey), which variable-length kinds precede by their varint length. A hash is SHA-256 cut to 128 bits.
+// (column.AppendKey), which variable-length kinds precede by their varint length. A row of a list is 0 for null; else 1, the
+// varint number of elements, and each element in the form above. A hash is SHA-256 cut to 128 bits.
 type columnHash struct {
-	keys *index.Keys
-	sums []string
-	buf  []byte
-	rows int
+	lists *index.Elements // of a list's element; else only its keys are used
+	list  bool
+	sums  []string
+	buf   []byte
+	rows  int
 }
 
-func newColumnHash(t column.Type) (*columnHash, error) {
-	e, err := index.EncodingOf(t)
+func newColumnHash(path column.Path) (*columnHash, error) {
+	e, err := index.EncodingOf(path.Leaf().Type)
 	if err != nil {
 		return nil, err
 	}
-	return &columnHash{keys: index.NewKeys(e)}, nil
+	return &columnHash{lists: index.NewElements(e), list: index.OfList(path)}, nil
 }
 
 func (h *columnHash) add(v *column.Vector) error {
-	k := h.keys
-	if err := k.Load(v); err != nil {
+	if !h.list {
+		if err := h.lists.Keys.Load(v); err != nil {
+			return err
+		}
+		for i := range v.Len {
+			h.value(i)
+			h.endRow()
+		}
+		return nil
+	}
+	if err := h.lists.Load(v); err != nil {
 		return err
 	}
-	narrow, sized := k.Encoding.Narrow(), k.Encoding.Size() == 0
 	for i := range v.Len {
-		switch {
-		case k.Null(i):
+		from, to, null := h.lists.Row(i)
+		if null {
 			h.buf = append(h.buf, 0)
-		case narrow:
-			h.buf = k.Encoding.AppendNarrow(append(h.buf, 1), k.Narrow[i])
-		default:
-			key := k.Wide(i)
-			h.buf = append(h.buf, 1)
-			if sized {
-				h.buf = binary.AppendUvarint(h.buf, uint64(len(key)))
-			}
-			h.buf = append(h.buf, key...)
+		} else {
+			h.buf = binary.AppendUvarint(append(h.buf, 1), uint64(to-from))
 		}
-		if h.rows++; h.rows == blockRows {
-			h.cut()
+		for ; from < to; from++ {
+			h.value(from)
 		}
+		h.endRow()
 	}
 	return nil
+}
+
+// value writes value i of the keys.
+func (h *columnHash) value(i int) {
+	k := h.lists.Keys
+	switch {
+	case k.Null(i):
+		h.buf = append(h.buf, 0)
+	case k.Encoding.Narrow():
+		h.buf = k.Encoding.AppendNarrow(append(h.buf, 1), k.Narrow[i])
+	default:
+		key := k.Wide(i)
+		h.buf = append(h.buf, 1)
+		if k.Encoding.Size() == 0 {
+			h.buf = binary.AppendUvarint(h.buf, uint64(len(key)))
+		}
+		h.buf = append(h.buf, key...)
+	}
+}
+
+func (h *columnHash) endRow() {
+	if h.rows++; h.rows == blockRows {
+		h.cut()
+	}
 }
 
 func (h *columnHash) cut() {

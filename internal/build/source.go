@@ -13,6 +13,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/rowset"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -47,6 +48,15 @@ func (u *Unit) columns() []column.Path {
 				out = append(out, c)
 			}
 		}
+	}
+	return out
+}
+
+// reads is the paths whose vectors hold the columns: their own, or that of the list around an element.
+func (u *Unit) reads() []column.Path {
+	out := u.columns()
+	for i, c := range out {
+		out[i] = predicate.Column{Path: c}.Read()
 	}
 	return out
 }
@@ -105,7 +115,7 @@ func bind(u Unit, f File, o *parquetio.Opened) (*source, error) {
 	case o.Tag == "":
 		return nil, fault.New(fault.Unsupported, f.Path, "the store gives no entity tag to bind an index to")
 	}
-	binding, err := o.File.Bind(u.Snapshot.In(f.Ordinal, u.columns()), u.Snapshot.NameMapping)
+	binding, err := o.File.Bind(u.Snapshot.In(f.Ordinal, u.reads()), u.Snapshot.NameMapping)
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +219,9 @@ func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.C
 		c.Mapping = facts.MappingDigest(snap.NameMapping)
 	}
 	if r.How == parquetio.Absent {
-		switch held := snap.In(s.Ordinal, []column.Path{path})[0].Leaf().Initial; {
-		case held != leaf.Initial:
+		read := predicate.Column{Path: path}.Read()
+		switch held := snap.In(s.Ordinal, []column.Path{read})[0].Leaf().Initial; {
+		case held != read.Leaf().Initial:
 			c.Absent = "partition value" // each file its own
 		case held == nil:
 			c.Absent = "null"

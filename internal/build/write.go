@@ -117,7 +117,7 @@ func (w *writing) make(x Index, spec index.Spec, files []*source) (*making, erro
 	m := &making{index: x, builder: b, files: files}
 	for _, c := range x.Columns {
 		m.cols = append(m.cols, slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID }))
-		h, err := newColumnHash(c.Leaf().Type)
+		h, err := newColumnHash(c)
 		if err != nil {
 			return nil, errors.Join(err, b.Close())
 		}

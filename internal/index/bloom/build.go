@@ -18,7 +18,7 @@ import (
 // NewBuilder starts filters for every row group. It holds the distinct hashes of one row group, or its filter once the hashes
 // outgrow half the budget or the largest filter, and a quarter of the budget of finished filters; the rest of them is spilled.
 func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
-	e, err := index.OneColumn(name, spec.Columns)
+	e, err := index.OneColumnOrElement(name, spec.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +40,15 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	return &builder{
 		largest: largest,
 		filters: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
-		enc:     e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
+		enc:     e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
 		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
 }
 
 type builder struct {
 	enc       index.Encoding
-	keys      *index.Keys
+	ofList    bool
+	elements  *index.Elements // of lists; else only its keys are used
 	count     index.RowCount
 	load      float64 // keys a block at the wanted rate
 	largest   int     // blocks
@@ -78,7 +79,7 @@ func (b *builder) Add(cols []*column.Vector) error {
 	if err := b.count.Add(v.Len); err != nil {
 		return err
 	}
-	if err := b.keys.Load(v); err != nil {
+	if err := b.read(v); err != nil {
 		return err
 	}
 	for i := 0; i < v.Len; {
@@ -96,8 +97,27 @@ func (b *builder) Add(cols []*column.Vector) error {
 	return nil
 }
 
+func (b *builder) read(v *column.Vector) error {
+	if b.ofList {
+		return b.elements.Load(v)
+	}
+	return b.elements.Keys.Load(v)
+}
+
+// take adds the values of rows i to j.
 func (b *builder) take(i, j int) {
-	k := b.keys
+	if !b.ofList {
+		b.takeKeys(i, j)
+		return
+	}
+	for ; i < j; i++ {
+		from, to, _ := b.elements.Row(i)
+		b.takeKeys(from, to)
+	}
+}
+
+func (b *builder) takeKeys(i, j int) {
+	k := b.elements.Keys
 	for ; i < j; i++ {
 		switch {
 		case k.Null(i):
@@ -218,6 +238,6 @@ func (g *built) append(w *bytescan.Writer) {
 }
 
 func (b *builder) Close() error {
-	b.groups, b.filter, b.seen, b.keys = nil, nil, hashSet{}, nil
+	b.groups, b.filter, b.seen, b.elements = nil, nil, hashSet{}, nil
 	return b.filters.Close()
 }

@@ -22,9 +22,9 @@ type Kind struct {
 	maxBlocks int // the largest filter; 0: the constant of format.go
 }
 
-// Check wants one primitive column outside lists and maps.
+// Check wants one primitive column, or the element of a list.
 func (Kind) Check(cols []column.Path, params index.Params) error {
-	if _, err := index.OneColumn(name, cols); err != nil {
+	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
 	if err := index.KnownParams(name, params, paramFPP); err != nil {
@@ -47,7 +47,7 @@ func rate(params index.Params) (float64, error) {
 	return fpp, nil
 }
 
-// Says is superset for = and IN and nothing else: absence of a value says nothing of its negation, of order or of nulls.
+// Says is superset for =, IN and Contains and nothing else: absence of a value says nothing of its negation, of order or of nulls.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 	if index.About(cols, leaf) && answers(leaf) {
 		return index.Superset
@@ -56,5 +56,5 @@ func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 }
 
 func answers(leaf *predicate.Leaf) bool {
-	return !leaf.Negated && (leaf.Op == predicate.Equal || leaf.Op == predicate.In)
+	return !leaf.Negated && (leaf.Op == predicate.Equal || leaf.Op == predicate.In || leaf.Op == predicate.Contains)
 }

@@ -10,3 +10,7 @@ func TestLaw(t *testing.T) {
 	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 180}
 	law.Run(t)
 }
+
+func TestLawOfLists(t *testing.T) {
+	indextest.ListLaw(t, Kind{}, 120, 1)
+}

@@ -99,8 +99,11 @@ func (g *group) unit(hash uint64) (u index.Unit, at int) {
 	}, int(off - i*unitSize)
 }
 
-// Probe answers = and IN; anything else is "maybe". It reads the units of its keys in one wave.
+// Probe answers =, IN and Contains; anything else is "maybe". It reads the units of its keys in one wave.
 func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	if leaf.Op == predicate.Contains && !leaf.Negated {
+		leaf = index.EqualElement(leaf)
+	}
 	ask, ok := index.Asked(leaf, x.enc)
 	if !ok || !answers(leaf) {
 		return index.Settled(rowset.Maybe(x.rows))

@@ -35,6 +35,8 @@ func TestDeclarationsAreRead(t *testing.T) {
 		"ordered(größe)":                 "ordered(größe)",
 		`bloom(user_id) fpp='0.05'`:      "bloom(user_id) fpp=0.05",
 		"ordered(Name)":                  "ordered(Name)",
+		"bloom(tags)":                    "bloom(tags.element)",
+		"bloom(tags.element)":            "bloom(tags.element)",
 	} {
 		d, err := ParseExpr(text, schema)
 		if err != nil {
@@ -65,7 +67,8 @@ func TestFaultsTeach(t *testing.T) {
 		"bloom(name)":                   {"Name, NAME", "exact case"},
 		"bloom(user_id, Name)":          {"takes one column", "per column"},
 		"bloom(address)":                {"no order and no keys", "primitive"},
-		"bloom(tags.element)":           {"list or map", "struct field"},
+		"zonemap(tags.element)":         {"list or map", "struct field"},
+		"ordered(tags)":                 {"list or map", "struct field"},
 		"bloom(user_id) fpp":            {"key=value", "fpp=0.01"},
 		"bloom(user_id) fpp=":           {"no value", ""},
 		"bloom(user_id) fpp=0.1 fpp=.2": {"twice", ""},
@@ -166,6 +169,9 @@ func says(t *testing.T, k index.Kind, what string, negated bool) string {
 		t.Fatalf("the table has %q, which no test knows", what)
 	}
 	path := indextest.Path(column.Of(c.kind))
+	if c.op == predicate.Contains {
+		path = indextest.ListPath(column.Of(c.kind))
+	}
 	leaf := &predicate.Leaf{Column: predicate.Column{Path: path}, Op: c.op, Negated: negated, Values: []column.Value{{Kind: c.kind}}}
 	if c.op == predicate.Like {
 		leaf.Pattern = indextest.Pattern(c.pattern, 0)

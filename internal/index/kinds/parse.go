@@ -23,7 +23,7 @@ const quoteNames = `names with spaces or signs are written in double quotes: "Or
 // maxExpr bounds the text of a declaration.
 const maxExpr = 16 << 10
 
-// ParseExpr reads "kind(column, …) key=value …" against a schema and lets the kind check it. Column names with other characters
+// ParseExpr reads "kind(column, …) key=value …" against a schema and lets the kind check it. A list's name stands for its element. Column names with other characters
 // than letters, digits, _ and . are written in double quotes, values with spaces in single or double quotes; a quote inside is doubled.
 func ParseExpr(text string, schema *column.Schema) (Declaration, error) {
 	s := &scanner{text: text}
@@ -86,6 +86,8 @@ func isValueRune(r rune) bool { return !unicode.IsSpace(r) && r != '"' && r != '
 func columnOf(schema *column.Schema, name string) (column.Path, error) {
 	path, ambiguous := schema.ByName(name)
 	switch {
+	case path != nil && path.Leaf().Type.Kind == column.List:
+		return append(slices.Clone(path), path.Leaf().Type.Fields[0]), nil
 	case path != nil:
 		return path, nil
 	case len(ambiguous) > 0:

@@ -1,0 +1,78 @@
+package index
+
+import (
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+// OfList reports whether a path ends at the element of a list, and runs through no other list or map. An index of it is fed vectors
+// of lists.
+func OfList(path column.Path) bool {
+	n := len(path) - 2
+	if n < 0 || path[n].Type.Kind != column.List {
+		return false
+	}
+	for _, f := range path[:n] {
+		if f.Type.Kind == column.List || f.Type.Kind == column.Map {
+			return false
+		}
+	}
+	return true
+}
+
+// OneColumnOrElement is OneColumn for kinds that take the element of a list too.
+func OneColumnOrElement(kind string, cols []column.Path) (Encoding, error) {
+	if len(cols) != 1 || !OfList(cols[0]) {
+		return OneColumn(kind, cols)
+	}
+	e, err := EncodingOf(cols[0].Leaf().Type)
+	return e, fault.About(cols[0].Name(), err)
+}
+
+// EqualElement is the test of an element that a Contains leaf, without its sign, makes: it is true of a row where it is true of some
+// element. It is SQL's in both dialects: a NaN equals nothing.
+func EqualElement(leaf *predicate.Leaf) *predicate.Leaf {
+	path := leaf.Column.Path
+	return &predicate.Leaf{Column: predicate.Column{Path: path[len(path)-1:]}, Op: predicate.Equal, Values: leaf.Values}
+}
+
+// Elements turns vectors of lists into keys of their elements. Load, then ask for each row, then Keys for each element.
+type Elements struct {
+	Keys  *Keys
+	rows  *column.Vector
+	lists *column.Vector // rows, or their dictionary
+}
+
+// NewElements makes keys of encoding e.
+func NewElements(e Encoding) *Elements { return &Elements{Keys: NewKeys(e)} }
+
+// Load takes a vector of lists whose elements Keys.Load takes. The vector must stay valid while the keys are used.
+func (x *Elements) Load(v *column.Vector) error {
+	x.rows, x.lists = v, v
+	if v.Dict != nil {
+		x.lists = v.Dict
+	}
+	switch {
+	case v.Type.Kind == column.Unknown || v.Nulls() == v.Len:
+		x.lists = nil
+		return nil
+	case x.lists.Type.Kind != column.List || x.lists.Dict != nil || len(x.lists.Kids) != 1:
+		return fault.New(fault.Unsupported, v.Type.String(), "vector does not hold the lists of the index")
+	default:
+		return x.Keys.Load(x.lists.Kids[0])
+	}
+}
+
+// Row is the elements of row i, numbered for Keys; null: there is no list.
+func (x *Elements) Row(i int) (from, to int, null bool) {
+	if x.lists == nil || x.rows.Null(i) {
+		return 0, 0, true
+	}
+	if x.rows.Dict != nil {
+		if i = int(x.rows.Idx[i]); x.lists.Null(i) {
+			return 0, 0, true
+		}
+	}
+	return int(x.lists.Off[i]), int(x.lists.Off[i+1]), false
+}
