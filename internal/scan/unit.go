@@ -34,6 +34,7 @@ type unit struct {
 	bytes  int64 // estimate of the bytes to hold
 	held   parquetio.Held
 	spans  []store.Span // of the step at hand; computed by one goroutine for all units
+	wide   *rowset.Set  // the rows that the step decodes: those it is about, and small gaps between them
 	answer *rowset.Set
 }
 
@@ -73,27 +74,27 @@ func (u *unit) recheckSpans() []store.Span {
 	case rows.Empty():
 		return nil
 	case u.file.avro():
+		u.wide = rows
 		return u.file.whole()
 	default:
-		return u.file.check.Spans(bridged(rows))
+		u.wide = rowset.Bridge(rows, bridgedGap)
+		return u.file.check.Spans(u.wide)
 	}
 }
 
-// bridgedGap is the rows of a gap that is read and thrown away.
+// bridgedGap is the rows of a gap that is read and thrown away: skipping many small gaps, as deleted rows leave them, costs more.
 const bridgedGap = 48
-
-// bridged is the rows to decode for the sake of rows: a few more where skipping them costs more than reading them, which many
-// small gaps do, as deleted rows leave them.
-func bridged(rows *rowset.Set) *rowset.Set { return rowset.Bridge(rows, bridgedGap) }
 
 func (u *unit) projectSpans() []store.Span {
 	switch {
 	case u.answer.Empty():
 		return nil
 	case u.file.avro():
+		u.wide = u.answer
 		return u.file.whole()
 	default:
-		return u.file.project.Spans(bridged(u.answer))
+		u.wide = rowset.Bridge(u.answer, bridgedGap)
+		return u.file.project.Spans(u.wide)
 	}
 }
 
@@ -105,8 +106,7 @@ func (u *unit) recheck(ctx context.Context) error {
 		return nil
 	}
 	var hits []rowset.Range
-	wide := bridged(rows)
-	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), wide, func() *rowset.Set { hits = nil; return wide }, func(b *column.Batch) error {
+	err := u.read(ctx, u.file.check, u.file.run.eval.Reads(), u.wide, func() *rowset.Set { hits = nil; return u.wide }, func(b *column.Batch) error {
 		hits = appendHits(hits, b, u.file.run.eval)
 		return nil
 	})
@@ -159,9 +159,8 @@ func (u *unit) decode(ctx context.Context, q *queue, i int) error {
 	left := func() *rowset.Set {
 		return rowset.And(u.answer, rowset.FromRanges(u.answer.Size(), []rowset.Range{{Start: next, End: u.answer.Size()}}))
 	}
-	wide := bridged(u.answer)
-	keep := keeper(u.answer, wide)
-	return u.read(ctx, u.file.project, u.file.run.project, wide, left, func(b *column.Batch) error {
+	keep := keeper(u.answer, u.wide)
+	return u.read(ctx, u.file.project, u.file.run.project, u.wide, left, func(b *column.Batch) error {
 		if b.Rows == 0 {
 			return nil
 		}
