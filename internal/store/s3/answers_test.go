@@ -282,6 +282,16 @@ func TestFromProperties(t *testing.T) {
 	}
 }
 
+func TestListingsOutOfOrderAreRefused(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "<ListBucketResult><Contents><Key>d/x</Key><Size>1</Size></Contents><Contents><Key>d-</Key><Size>1</Size></Contents></ListBucketResult>")
+	}))
+	t.Cleanup(server.Close)
+	s := s3.New(s3.Options{Endpoint: server.URL, Region: "x", AccessKey: "a", Secret: "b"})
+	_, err := s.List(t.Context(), "s3://b/d", "", 10)
+	require.Equal(t, fault.Unsupported, fault.ClassOf(err), "%v", err)
+}
+
 func TestConcurrencyIsBounded(t *testing.T) {
 	var now, most atomic.Int64
 	server := s3test.Start(t, func(next http.Handler) http.Handler {

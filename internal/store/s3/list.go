@@ -59,7 +59,8 @@ func info(key string, size *int64, etag *string, modified *time.Time) store.Info
 	return store.Info{Key: key, Size: aws.ToInt64(size), Tag: tagOf(etag), Modified: aws.ToTime(modified).UTC().Truncate(time.Second)}
 }
 
-// List implements store.Store. prefix holds at least the bucket and the slash behind it.
+// List implements store.Store. prefix holds at least the bucket and the slash behind it. Some servers, and Amazon's directory
+// buckets, list in an order of their own; what they say is refused rather than cut off at the wrong place.
 func (s *Store) List(ctx context.Context, prefix, after string, most int) ([]store.Info, error) {
 	if ctx.Err() != nil {
 		return nil, fault.About(prefix, ctx.Err())
@@ -99,7 +100,7 @@ func (s *Store) page(ctx context.Context, prefix string, p place, start string, 
 	}
 	in := &s3.ListObjectsV2Input{Bucket: &p.bucket, Prefix: &p.name, MaxKeys: aws.Int32(int32(min(most, pageMost)))}
 	if start != "" {
-		in.StartAfter = &start
+		in.StartAfter = aws.String(start)
 	}
 	store.Count(ctx, store.Usage{Lists: 1})
 	out, err := client.ListObjectsV2(ctx, in)
@@ -108,7 +109,11 @@ func (s *Store) page(ctx context.Context, prefix string, p place, start string, 
 	}
 	var infos []store.Info
 	for _, o := range out.Contents {
-		infos = append(infos, info(p.base+aws.ToString(o.Key), o.Size, o.ETag, o.LastModified))
+		name := aws.ToString(o.Key)
+		if name <= start && start != "" {
+			return nil, false, fault.New(fault.Unsupported, prefix, "the server lists objects out of order: %q behind %q", name, start)
+		}
+		infos, start = append(infos, info(p.base+name, o.Size, o.ETag, o.LastModified)), name
 	}
 	return infos, aws.ToBool(out.IsTruncated), nil
 }
