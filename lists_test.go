@@ -46,6 +46,13 @@ func tagged(t *testing.T, path string, lists ...[]string) lakewrite.File {
 
 // TestIndexedListElements: an index declared on a list answers contains and leaves every row where it belongs.
 func TestIndexedListElements(t *testing.T) {
+	for _, expr := range []string{"bloom(tags)", "bitmap(tags)"} {
+		t.Run(expr, func(t *testing.T) { indexedLists(t, expr) })
+	}
+}
+
+func indexedLists(t *testing.T, expr string) {
+	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: tagSchema})
 	if err != nil {
@@ -75,7 +82,7 @@ func TestIndexedListElements(t *testing.T) {
 		ask("contains(tags, 'm')", "")
 	}
 	check()
-	indexed(t, table, "bloom(tags)")
+	indexed(t, table, expr)
 	check()
 	if s := ask("contains(tags, 'gpu')", "a.parquet:[0 3]"); len(s.IndexesUsed) != 1 || s.FilesOpened != 1 {
 		t.Errorf("used %v, opened %d files", s.IndexesUsed, s.FilesOpened)

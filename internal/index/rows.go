@@ -87,11 +87,12 @@ type RowsWriter struct {
 	cur    uint64
 	in     []rowset.Range // of chunk cur, numbered from its start
 	count  int64
+	end    uint64 // after the last row added
 }
 
 // Add adds rows that start at or after the end of all rows before; ranges that touch are joined.
 func (w *RowsWriter) Add(r rowset.Range) {
-	w.count += int64(r.Len())
+	w.count, w.end = w.count+int64(r.Len()), uint64(r.End)
 	for at := uint64(r.Start); at < uint64(r.End); {
 		if c := at / chunkRows; c != w.cur {
 			w.flush()
@@ -110,6 +111,9 @@ func (w *RowsWriter) Add(r rowset.Range) {
 
 // Count is the number of rows added.
 func (w *RowsWriter) Count() int64 { return w.count }
+
+// Ends reports whether row is the last one added.
+func (w *RowsWriter) Ends(row uint32) bool { return w.end == uint64(row)+1 }
 
 // Size is the bytes of finished chunks.
 func (w *RowsWriter) Size() int { return len(w.body) }

@@ -12,7 +12,7 @@ import (
 // NewBuilder starts a bitmap index. It holds the written row sets, 2 to 3 bytes a run of rows, up to half the budget (1 to 128 MiB),
 // and up to 512 KiB of runs of the chunk being filled.
 func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
-	e, err := index.OneColumn(name, spec.Columns)
+	e, err := index.OneColumnOrElement(name, spec.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 		return nil, err
 	}
 	return &builder{
-		sizes: k.orDefault(), enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows},
+		sizes: k.orDefault(), enc: e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
 		distinct: index.NewDistinct(e, values, byteCap(values)), limit: int(min(max(budget.Bytes()/2, minBuild), maxBuild)),
 	}, nil
 }
@@ -35,7 +35,8 @@ const (
 type builder struct {
 	sizes    sizes
 	enc      index.Encoding
-	keys     *index.Keys
+	ofList   bool
+	elements *index.Elements // of lists; else only its keys are used
 	count    index.RowCount
 	distinct *index.Distinct
 	tooMany  bool
@@ -48,9 +49,12 @@ type builder struct {
 }
 
 func (b *builder) Add(cols []*column.Vector) error {
-	v, at, k := cols[0], b.count.Got, b.keys
+	v, at, k := cols[0], b.count.Got, b.elements.Keys
 	if err := b.count.Add(v.Len); err != nil {
 		return err
+	}
+	if b.ofList {
+		return b.addLists(v, at)
 	}
 	if err := k.Load(v); err != nil {
 		return err
@@ -87,17 +91,54 @@ func (b *builder) flush() {
 	case b.of == ofNaNs:
 		b.nans.Add(b.run)
 	case !b.tooMany:
-		if b.of == len(b.values) {
-			b.values = append(b.values, &index.RowsWriter{})
-		}
-		w := b.values[b.of]
-		before := w.Size()
-		w.Add(b.run)
-		if b.size += w.Size() - before; b.size > b.limit {
-			b.giveUp()
-		}
+		b.hold(b.of, b.run)
 	}
 	b.run = rowset.Range{}
+}
+
+// hold adds rows to the set of a value.
+func (b *builder) hold(value int, rows rowset.Range) {
+	if value == len(b.values) {
+		b.values = append(b.values, &index.RowsWriter{})
+	}
+	w := b.values[value]
+	if w.Ends(rows.Start) {
+		return // a list that holds the value twice
+	}
+	before := w.Size()
+	w.Add(rows)
+	if b.size += w.Size() - before; b.size > b.limit {
+		b.giveUp()
+	}
+}
+
+// addLists takes lists, the first of which is row at.
+func (b *builder) addLists(v *column.Vector, at uint32) error {
+	if err := b.elements.Load(v); err != nil {
+		return err
+	}
+	k := b.elements.Keys
+	for i := range v.Len {
+		row := rowset.Range{Start: at + uint32(i), End: at + uint32(i) + 1}
+		from, to, unknown := b.elements.Row(i)
+		for ; from < to; from++ {
+			switch {
+			case k.Null(from):
+				unknown = true
+			case k.NaN(from) || b.tooMany:
+			default:
+				if number, ok := b.distinct.Number(k, from); ok {
+					b.hold(number, row)
+				} else {
+					b.giveUp()
+				}
+			}
+		}
+		if unknown {
+			b.nulls.Add(row)
+		}
+	}
+	return nil
 }
 
 // giveUp forgets every value: what is left is "too many".
@@ -119,12 +160,12 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := writeWithoutOrder(rest, body, &b.nulls, b.count.Want); err != nil {
 		return nil, "", err
 	}
-	if b.enc.Kind.Floating() {
+	if b.enc.Kind.Floating() && !b.ofList {
 		if err := writeWithoutOrder(rest, body, &b.nans, b.count.Want); err != nil {
 			return nil, "", err
 		}
 	}
-	if uint64(b.nulls.Count())+uint64(b.nans.Count()) < uint64(b.count.Want) {
+	if b.ofList || uint64(b.nulls.Count())+uint64(b.nans.Count()) < uint64(b.count.Want) {
 		if err := b.writeDictionary(rest, body, sets); err != nil {
 			return nil, "", err
 		}
@@ -140,6 +181,11 @@ func (b *builder) root(bodySize int64, rest []byte) []byte {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	b.enc.Append(w)
+	if b.ofList {
+		w.U8(shapeLists)
+	} else {
+		w.U8(shapeValues)
+	}
 	w.Uvarint(uint64(b.count.Want))
 	w.Uvarint(uint64(bodySize))
 	w.Bytes(rest)
@@ -201,8 +247,11 @@ func writeWithoutOrder(w *bytescan.Writer, body index.Sink, rows *index.RowsWrit
 
 // writeDictionary writes it to the root or, where it does not fit, to pages of the body.
 func (b *builder) writeDictionary(w *bytescan.Writer, body index.Sink, values []valueRows) error {
-	w.Uvarint(uint64(len(values)))
-	if len(values) == 0 {
+	if b.tooMany {
+		w.Uvarint(0)
+		return nil
+	}
+	if w.Uvarint(uint64(len(values)) + 1); len(values) == 0 {
 		return nil
 	}
 	whole := b.page(values)
@@ -249,6 +298,6 @@ func (b *builder) page(values []valueRows) []byte {
 }
 
 func (b *builder) Close() error {
-	b.values, b.distinct, b.keys = nil, nil, nil
+	b.values, b.distinct, b.elements = nil, nil, nil
 	return nil
 }

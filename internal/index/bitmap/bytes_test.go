@@ -23,8 +23,8 @@ func TestGoldenInline(t *testing.T) {
 	a, _ := sample(t, Kind{})
 	it.Golden(t, "inline.v1", `
 double [1.0 null 2.5 NaN 1.0 null null 1.5 1.0]
-01 version, 05 00 00 double, 09 rows, body bytes; 03 nulls and their unit, 01 NaN and its unit
-03 values, 00 dictionary in the root: 00 bff0..., 01 f8..., 00 c004...; 00 offset of the first row set
+01 version, 05 00 00 double, 00 a value a row, 09 rows, body bytes; 03 nulls and their unit, 01 NaN and its unit
+04: 3 values, 00 dictionary in the root: 00 bff0..., 01 f8..., 00 c004...; 00 offset of the first row set
 03 rows, 08 bytes, CRC32C; 01 row, 05 bytes, CRC32C; 01 row, 05 bytes, CRC32C
 body: 01 chunk, 00 ranges, 03 of them: 00 00, 03 00, 03 00; row 7; row 2; nulls 1 and 5 to 6; NaN 3`, a)
 }
@@ -33,7 +33,7 @@ func TestGoldenPages(t *testing.T) {
 	a, _ := sample(t, paged)
 	it.Golden(t, "pages.v1", `
 The column of inline.v1 with a dictionary in pages of about 30 bytes at the end of the body
-03 values, 01 pages, 02 of them: 02 values, 08 bff0..., unit; 01 value, 08 c004..., unit`, a)
+04: 3 values, 01 pages, 02 of them: 02 values, 08 bff0..., unit; 01 value, 08 c004..., unit`, a)
 }
 
 func TestGoldenTooMany(t *testing.T) {
@@ -42,6 +42,36 @@ func TestGoldenTooMany(t *testing.T) {
 	a := it.Build(t, rand.New(rand.NewPCG(1, 1)), Kind{}, &c, spec, index.Budget{})
 	it.Golden(t, "toomany.v1", `
 string [a b null], cap=1: 03 rows, 01 null and its unit, 00 too many values`, a)
+}
+
+// text is the vector of strings of the rows of a column.
+func text(values ...string) *column.Vector {
+	b := column.NewBuilder(str)
+	for _, v := range values {
+		b.Append(column.StringValue(v))
+	}
+	return b.Finish()
+}
+
+func TestGoldenLists(t *testing.T) {
+	path := it.ListPath(str)
+	b, err := Kind{}.NewBuilder(index.Spec{Columns: []column.Path{path}, Rows: 4, RowGroups: []uint32{0}, Pages: []uint32{0}}, index.Budget{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := &column.Vector{Type: path[0].Type, Len: 4, Valid: []uint64{0b1011}, Off: []uint32{0, 3, 3, 3, 4}, Kids: []*column.Vector{text("b", "a", "b", "b")}}
+	if err := b.Add([]*column.Vector{lists}); err != nil {
+		t.Fatal(err)
+	}
+	var body it.Body
+	root, _, err := b.Finish(&body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it.Golden(t, "lists.v1", `
+lists of strings [[b a b] [] null [b]]
+01 a list a row; 04 rows; 01 row is null or has a null element, and its unit
+03: 2 values in the root: 00 01 a, 00 01 b; row sets: row 0; rows 0 and 3`, it.Artifact{Root: root, Body: body.Bytes()})
 }
 
 func TestHostile(t *testing.T) {
@@ -55,10 +85,11 @@ func hostileRoot(rest func(w *bytescan.Writer)) []byte {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	index.Encoding{Kind: column.String}.Append(w)
+	w.U8(shapeValues)
 	w.Uvarint(1 << 30)
 	w.Uvarint(1 << 40)
 	w.Uvarint(0)
-	w.Uvarint(maxCap)
+	w.Uvarint(maxCap + 1)
 	w.U8(formPages)
 	rest(w)
 	return w.Buf

@@ -10,12 +10,13 @@
 //
 //	root    u8 version = 1
 //	        encoding                index.Encoding: u8 kind, u8 scale, uv width
+//	        u8 shape                0: a value a row, 1: a list a row, whose elements are the values
 //	        uv rows
 //	        uv body bytes
-//	        rows without order      of nulls
-//	        rows without order      of NaNs; Float and Double only
-//	        only where other rows exist:
-//	        uv values               0: too many to list
+//	        rows without order      shape 0: of nulls, shape 1: null lists and lists with a null element
+//	        rows without order      of NaNs; shape 0, Float and Double only
+//	        only where other rows exist or the shape is 1:
+//	        uv values + 1           0: too many to list
 //	        only where values > 0:
 //	        u8 form
 //	          form 0                a page with all values
@@ -49,6 +50,11 @@ const (
 	// maxBuild and minBuild bound the row sets that a builder holds, half its budget between them.
 	maxBuild = 128 << 20
 	minBuild = 1 << 20
+)
+
+const (
+	shapeValues = iota
+	shapeLists
 )
 
 const (

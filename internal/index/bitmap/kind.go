@@ -30,9 +30,9 @@ func (s sizes) orDefault() sizes {
 	return s
 }
 
-// Check wants one primitive column outside lists and maps.
+// Check wants one primitive column, or the element of a list.
 func (Kind) Check(cols []column.Path, params index.Params) error {
-	if _, err := index.OneColumn(name, cols); err != nil {
+	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
 	if err := index.KnownParams(name, params, paramCap); err != nil {
@@ -55,11 +55,11 @@ func valueCap(params index.Params) (int, error) {
 	return n, nil
 }
 
-// Says is exact for everything but Contains: LIKE is tried on every value. A file with too many values answers null and NaN tests
+// Says is exact for everything that can be asked of the column: of a list's element that is Contains alone. LIKE is tried on every value. A file with too many values answers null and NaN tests
 // alone, and a verdict that would read more than the probe limit is weaker too.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 	switch {
-	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
+	case !index.About(cols, leaf) || (leaf.Op == predicate.Contains) != index.OfList(cols[0]):
 		return index.Nothing
 	case leaf.Op == predicate.In && len(leaf.Values) == 0 && index.PassesNaN(leaf):
 		return index.Superset

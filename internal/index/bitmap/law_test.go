@@ -48,3 +48,11 @@ func TestLawOfSmallCap(t *testing.T) {
 		t.Error("no column had too many values")
 	}
 }
+
+func TestLawOfLists(t *testing.T) {
+	indextest.ListLaw(t, Kind{}, 120, 2)
+}
+
+func TestLawOfListsInPages(t *testing.T) {
+	indextest.ListLaw(t, Kind{sizes{inline: 1, page: 200}}, 120, 2)
+}

@@ -12,11 +12,15 @@ import (
 
 // Probe answers in at most two waves: pages of the dictionary, then row sets. A dictionary in the root costs no wave.
 func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
-	ask, ok := index.Asked(leaf, x.enc)
-	if !ok {
+	test := leaf // of a value
+	if x.ofList && leaf.Op == predicate.Contains {
+		test = index.EqualElement(leaf)
+	}
+	ask, ok := index.Asked(test, x.enc)
+	if !ok || x.ofList != (leaf.Op == predicate.Contains) {
 		return index.Settled(rowset.Maybe(x.rows))
 	}
-	p := &probe{reader: x, leaf: leaf, ask: ask, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows), found: index.NewRows(x.rows)}
+	p := &probe{reader: x, leaf: leaf, test: test, ask: ask, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows), found: index.NewRows(x.rows)}
 	p.isTrue = rowset.Maybe(x.rows)
 	sqlNot := leaf.Negated && leaf.Dialect == predicate.SQL
 	switch leaf.Op {
@@ -46,12 +50,12 @@ func (s *side) add(r rowSet) {
 
 type probe struct {
 	*reader
-	leaf              *predicate.Leaf
+	leaf, test        *predicate.Leaf
 	ask               index.Ask
 	wantNull, wantNaN bool
 
 	looking       []int // pages in the wave
-	whole         bool  // every value of the file was tried
+	whole         bool  // every value of the file was tried, and a row has one
 	passed, other side
 	sets          []rowSet // row sets in the wave, after those of nulls and NaNs
 	complement    bool     // they are those of values that do not pass
@@ -67,10 +71,10 @@ type probe struct {
 // look tries the values in the root or asks for the pages where some may pass.
 func (p *probe) look() {
 	switch {
-	case p.values == 0 && uint64(p.nulls.count)+uint64(p.nans.count) < uint64(p.rows):
+	case p.tooMany:
 		p.capped = true
 	case p.pages == nil:
-		p.whole = true
+		p.whole = !p.ofList
 		if p.values > 0 {
 			p.takePage(bytescan.NewReader(name+" dictionary", p.inline), p.values)
 		}
@@ -80,7 +84,7 @@ func (p *probe) look() {
 				p.looking, p.wave = append(p.looking, i), append(p.wave, p.pages[i].unit)
 			}
 		}
-		p.whole = len(p.looking) == len(p.pages)
+		p.whole = len(p.looking) == len(p.pages) && !p.ofList
 	}
 }
 
@@ -92,7 +96,7 @@ func (p *probe) overlaps(page int) bool {
 }
 
 func (p *probe) takePage(r *bytescan.Reader, n int) {
-	p.readPage(r, n, func(key []byte) bool { return p.ask.Holds(p.leaf, key) }, func(rows rowSet, passed bool) {
+	p.readPage(r, n, func(key []byte) bool { return p.ask.Holds(p.test, key) }, func(rows rowSet, passed bool) {
 		if passed {
 			p.passed.add(rows)
 		} else {
@@ -218,6 +222,9 @@ func (p *probe) Verdict() rowset.Verdict {
 		return rowset.Maybe(p.rows)
 	}
 	if p.verdict == nil {
+		if p.ofList { // a list that holds the value does so whatever else is null
+			p.null = rowset.Both(p.null, rowset.Negate(p.isTrue, rowset.All(p.rows)))
+		}
 		v := index.Sign(p.leaf, index.Known{True: p.isTrue, False: index.FalseOf(p.isTrue, p.null), Null: p.null, NaN: p.nan})
 		p.verdict = &v
 	}

@@ -19,17 +19,24 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
 	}
 	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	switch shape := r.U8(); shape {
+	case shapeValues:
+	case shapeLists:
+		x.ofList = true
+	default:
+		r.Fail("shape %d is none", shape)
+	}
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
 		r.Fail("covers %d rows, asked to cover %d", n, rows)
 	}
 	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
 	x.nulls = x.readWithoutOrder(r)
-	if x.enc.Kind.Floating() {
+	if x.enc.Kind.Floating() && !x.ofList {
 		x.nans = x.readWithoutOrder(r)
 	}
 	if without := uint64(x.nulls.count) + uint64(x.nans.count); r.Err() == nil && without > uint64(rows) {
 		r.Fail("%d null and NaN rows of %d", without, rows)
-	} else if without < uint64(rows) {
+	} else if x.ofList || without < uint64(rows) {
 		x.readDictionary(r, root)
 	}
 	if err := r.Done(); err != nil {
@@ -43,7 +50,9 @@ type reader struct {
 	enc         index.Encoding
 	bodySize    int64
 	nulls, nans rowSet
-	values      int    // 0: too many, or no row has a value
+	ofList      bool // nulls are then null lists and lists with a null element
+	tooMany     bool // values that were not listed
+	values      int
 	inline      []byte // form 0: the page
 	pages       []page // form 1
 }
@@ -89,9 +98,14 @@ func (s rowSet) known(rows uint32) rowset.Verdict {
 func (s rowSet) lost(rows uint32) bool { return s.count > 0 && s.count < rows && s.unit.Len == 0 }
 
 func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
-	if x.values = r.Count(maxCap, 0); x.values == 0 {
+	listed := r.Count(maxCap+1, 0)
+	if listed == 1 && !x.ofList {
+		r.Fail("no value in rows that have one")
+	}
+	if x.tooMany = listed == 0; x.tooMany || listed == 1 {
 		return
 	}
+	x.values = listed - 1
 	switch form := r.U8(); form {
 	case formInline:
 		if len(root) > inlineRoot {
@@ -101,7 +115,7 @@ func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
 		x.readPage(r, x.values, func([]byte) bool { return true }, func(s rowSet, _ bool) { sum += uint64(s.count) })
 		if r.Err() == nil {
 			x.inline = root[from:r.Offset()]
-			if sum != uint64(x.rows) {
+			if sum != uint64(x.rows) && !x.ofList {
 				r.Fail("row sets hold %d rows of %d", sum, x.rows)
 			}
 		}
