@@ -86,13 +86,13 @@ func sameCell(v *skomer.Vector, i int, want tabletest.Cell) bool {
 	return true
 }
 
-// TestTransparencyUnderEvolution: for random histories of schema, partitioning, refs and snapshots, with indexes built before and
-// after each change, every snapshot, branch and tag answers with indexes, without, and by full scan as the oracle does, which
+// TestTransparencyUnderEvolution: for random histories of schema, partitioning, deletes, refs and snapshots, with indexes built
+// before and after each change, every snapshot, branch and tag answers with indexes, without, and by full scan as the oracle does, which
 // knows which field every column of every file was written as.
 func TestTransparencyUnderEvolution(t *testing.T) {
 	rng, _ := seeded(t)
 	ctx := context.Background()
-	var asked, nonEmpty, past, files, opened, indexed int
+	var asked, nonEmpty, past, files, opened, indexed, hidden int
 	for round := range rounds(t, 8) {
 		dir := t.TempDir()
 		made := tabletest.CreateEvolving(t, rng, filepath.Join(dir, "table"))
@@ -130,6 +130,9 @@ func TestTransparencyUnderEvolution(t *testing.T) {
 				q := ways[k%len(ways)]
 				q.Where, q.At = e.SQL(), view.At
 				valuesAre(t, table, view, q, want, made.Steps)
+				for i := range view.Files {
+					hidden += view.Files[i].Hidden()
+				}
 				asked++
 				if view.At != "" {
 					past++
@@ -151,7 +154,9 @@ func TestTransparencyUnderEvolution(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d predicates, %d with rows, %d of the past, %d of %d files opened, %d index answers", asked, nonEmpty, past, opened, files, indexed)
+	t.Logf("%d predicates, %d with rows, %d of the past, %d of %d files opened, %d index answers, %d rows hidden", asked, nonEmpty, past, opened, files,
+		indexed, hidden)
+	require.Positive(t, hidden)
 	require.Greater(t, nonEmpty*5, asked)
 	require.Greater(t, past*4, asked)
 	require.Greater(t, files, opened)

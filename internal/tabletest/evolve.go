@@ -43,6 +43,7 @@ type moment struct {
 	id     int64
 	schema *column.Schema
 	files  []*writtenFile
+	gone   map[*writtenFile]map[int]bool // positions that deletes hide
 }
 
 // View is what one way of asking sees of an evolving table.
@@ -121,7 +122,7 @@ func (e *Evolving) Evolve(t testing.TB) {
 	t.Helper()
 	changes := []func(testing.TB){
 		e.rename, e.reorder, e.add, e.add, e.drop, e.dropAndAdd, e.promote, e.promote, e.repartition, e.repartition, e.branch, e.tag,
-		e.rollback, e.expire, e.upgrade, e.remove,
+		e.rollback, e.expire, e.upgrade, e.remove, e.delete, e.delete, e.delete,
 	}
 	changes[e.rng.IntN(len(changes))](t)
 }

@@ -23,6 +23,9 @@ func (e *Evolving) Append(t testing.TB, most int) {
 	var stated []lakewrite.File
 	for range 1 + e.rng.IntN(most) {
 		f, s := e.write(t)
+		if e.Writer.FormatVersion > 1 {
+			f.sequence = e.Writer.LastSequence + 1
+		}
 		files, stated = append(files, f), append(stated, s)
 	}
 	e.did("append %d files to %s", len(files), branch)
@@ -39,7 +42,7 @@ func (e *Evolving) commit(t testing.TB, branch string, files []*writtenFile, c l
 	c.Branch, c.ID = branch, e.snapshot
 	_, err := e.Writer.Commit(context.Background(), c)
 	e.must(t, err)
-	m := &moment{id: e.snapshot, schema: e.schema, files: files}
+	m := &moment{id: e.snapshot, schema: e.schema, files: files, gone: maps.Clone(e.heads[branch].gone)}
 	e.moments = append(e.moments, m)
 	e.heads[branch] = m
 }
@@ -128,7 +131,7 @@ func (e *Evolving) Past() View {
 func (e *Evolving) view(at string, s *column.Schema, m *moment) View {
 	v := View{At: at, Table: &Table{Dir: e.Dir, Schema: s, Leaves: Leaves(s), Writer: e.Writer, rng: e.rng}}
 	for _, f := range m.files {
-		d := DataFile{Path: f.path, Rows: e.seen(f, v.Leaves)}
+		d := DataFile{Path: f.path, Rows: e.seen(f, v.Leaves), gone: deleted{positions: m.gone[f]}}
 		for _, l := range v.Leaves {
 			d.domains = append(d.domains, Domain{Type: l.Element(), Low: -500, N: 1000})
 		}

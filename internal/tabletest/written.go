@@ -14,10 +14,13 @@ import (
 
 // writtenFile is a data file as it was written: its columns by the ids, names and types of then.
 type writtenFile struct {
-	path   string
-	bare   bool // without field ids
-	leaves []Leaf
-	rows   []Row
+	path     string
+	bare     bool // without field ids
+	leaves   []Leaf
+	rows     []Row
+	spec     *facts.Spec
+	tuple    []facts.PartitionValue
+	sequence int64
 	// partition is the values of identity partition fields by source, nil for null. They stand in for columns that the
 	// file lacks.
 	partition map[int]*column.Value
@@ -38,8 +41,8 @@ func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 	for range e.rng.IntN(150) {
 		f.rows = append(f.rows, whole.row(d))
 	}
-	tuple := e.place(f, whole.Leaves)
-	stated := lakewrite.File{Path: f.path, Format: facts.Parquet, Records: int64(len(f.rows)), Partition: tuple, Metrics: map[int]lakewrite.Metric{}}
+	f.spec, f.tuple = e.spec, e.place(f, whole.Leaves)
+	stated := lakewrite.File{Path: f.path, Format: facts.Parquet, Records: int64(len(f.rows)), Partition: f.tuple, Metrics: map[int]lakewrite.Metric{}}
 	schema := e.omit(f, whole)
 	for i, l := range f.leaves {
 		if m, ok := metric(e.rng, l, f.rows, i); ok {

@@ -35,7 +35,7 @@ type File struct {
 	decoded int64 // bytes of the blocks that were read, decompressed
 }
 
-// Decoded is how many bytes the blocks that were read hold.
+// Decoded is how many bytes the blocks hold that the last Each read.
 func (f *File) Decoded() int64 { return f.decoded }
 
 // Open reads the header of b; what names the file in faults.
@@ -75,6 +75,7 @@ func (f *File) Records() (n int64, err error) {
 // Each calls visit once a record with the cursor at the record's first byte. visit must read or Skip the record exactly.
 // Bytes that the cursor hands out stay valid.
 func (f *File) Each(visit func(*Cursor) error) error {
+	f.decoded = 0
 	return f.blocks(func(count int64, raw []byte) error {
 		data, err := f.decompress(raw, f.limit-f.decoded)
 		if err != nil {
