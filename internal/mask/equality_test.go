@@ -18,12 +18,15 @@ import (
 // TestO29NullKeys: a key deletes what equals it, null included, and nothing else.
 func TestO29NullKeys(t *testing.T) {
 	s := schema(field(1, "status", column.String))
-	f := newFixture(t, s)
-	f.rowsOf(1, s, "ACTIVE", "INACTIVE", nil)
-	f.keys(2, s, "INACTIVE")
-	f.gone([]uint32{1})
-	f.keys(3, s, nil)
-	f.gone([]uint32{1, 2})
+	for _, dictionary := range []bool{false, true} {
+		f := newFixture(t, s)
+		f.layout.Dictionary = dictionary
+		f.rowsOf(1, s, "ACTIVE", "INACTIVE", nil)
+		f.keys(2, s, "INACTIVE")
+		f.gone([]uint32{1})
+		f.keys(3, s, nil)
+		f.gone([]uint32{1, 2})
+	}
 }
 
 // TestFloatKeys: NaN equals NaN whatever its bits, and zeros of either sign are two values.
