@@ -46,7 +46,7 @@ func tagged(t *testing.T, path string, lists ...[]string) lakewrite.File {
 
 // TestIndexedListElements: an index declared on a list answers contains and leaves every row where it belongs.
 func TestIndexedListElements(t *testing.T) {
-	for _, expr := range []string{"bloom(tags)", "bitmap(tags)"} {
+	for _, expr := range []string{"bloom(tags)", "valueset(tags)", "bitmap(tags)"} {
 		t.Run(expr, func(t *testing.T) { indexedLists(t, expr) })
 	}
 }

@@ -15,7 +15,7 @@ const longIndex = `An index is written kind(columns) key=value. The kinds of thi
 
   zonemap(COLUMN)   smallest and largest value of each row group and page: ranges on columns that follow the row order
   bloom(COLUMN)     Bloom filters of each row group: = and IN on columns, contains on lists, with many distinct values
-  valueset(COLUMN)  distinct values of each row group: any test, LIKE '%x%' too, on columns with few values
+  valueset(COLUMN)  distinct values of each row group: any test, LIKE '%x%' and contains too, on columns with few values
   bitmap(COLUMN)    rows of each value of a file: any test, LIKE '%x%' and contains too, exact rows, on columns with few values
   ordered(COLUMN)   sorted values with their rows: = IN and ranges, exact rows, on columns in any order
 

@@ -39,6 +39,14 @@ func (t *Tally) Add(g Granule, some, all bool) {
 	t.nan.add(at, g.NaNs > 0, g.NaNs == g.Rows)
 }
 
+// AddLists judges a granule of lists, of which Nulls are null or have a null element: some list may hold what is asked for.
+func (t *Tally) AddLists(g Granule, some bool) {
+	at := g.Range()
+	t.isTrue.add(at, some, false)
+	t.isFalse.add(at, g.Nulls < g.Rows, !some && g.Nulls == 0)
+	t.null.add(at, g.Nulls > 0, !some && g.Nulls == g.Rows)
+}
+
 // Known is what the granules say; they must cover all rows.
 func (t *Tally) Known(rows uint32) Known {
 	return Known{True: t.isTrue.verdict(rows), False: t.isFalse.verdict(rows), Null: t.null.verdict(rows), NaN: t.nan.verdict(rows)}

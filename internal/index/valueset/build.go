@@ -12,7 +12,7 @@ import (
 // NewBuilder starts value sets for every row group. It holds the distinct values of one row group up to the cap (1 MiB of them at
 // most, some 100 bytes beside each) and a quarter of the budget of finished sets; the rest of them is spilled.
 func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
-	e, err := index.OneColumn(name, spec.Columns)
+	e, err := index.OneColumnOrElement(name, spec.Columns)
 	if err != nil {
 		return nil, err
 	}
@@ -32,22 +32,23 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 		inline = inlineRoot
 	}
 	return &builder{
-		enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, starts: append(groups, spec.Rows), inline: inline,
+		enc: e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, starts: append(groups, spec.Rows), inline: inline,
 		cap: values, distinct: index.NewDistinct(e, values, byteCap(values)), sets: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
 	}, nil
 }
 
 type builder struct {
-	enc    index.Encoding
-	keys   *index.Keys
-	count  index.RowCount
-	starts []uint32
-	inline int
-	cap    int
-	groups []group
-	small  int             // bytes of the sets of finished row groups that a root may still hold, -1: they are too many
-	sets   *index.Overflow // of the finished row groups: only Finish may write a body
-	kept   int64           // bytes in it
+	enc      index.Encoding
+	ofList   bool
+	elements *index.Elements // of lists; else only its keys are used
+	count    index.RowCount
+	starts   []uint32
+	inline   int
+	cap      int
+	groups   []group
+	small    int             // bytes of the sets of finished row groups that a root may still hold, -1: they are too many
+	sets     *index.Overflow // of the finished row groups: only Finish may write a body
+	kept     int64           // bytes in it
 
 	distinct *index.Distinct // of the row group being filled
 	open     group
@@ -60,13 +61,17 @@ func (b *builder) Add(cols []*column.Vector) error {
 	if err := b.count.Add(v.Len); err != nil {
 		return err
 	}
-	if err := b.keys.Load(v); err != nil {
+	if err := b.load(v); err != nil {
 		return err
 	}
 	for i := 0; i < v.Len; {
 		end := b.starts[len(b.groups)+1]
 		n := int(min(uint32(v.Len-i), end-at))
-		b.take(i, i+n)
+		if b.ofList {
+			b.takeLists(i, i+n)
+		} else {
+			b.take(i, i+n)
+		}
 		i, at = i+n, at+uint32(n)
 		if at < end {
 			continue
@@ -78,8 +83,36 @@ func (b *builder) Add(cols []*column.Vector) error {
 	return nil
 }
 
+func (b *builder) load(v *column.Vector) error {
+	if b.ofList {
+		return b.elements.Load(v)
+	}
+	return b.elements.Keys.Load(v)
+}
+
+// takeLists adds the lists of rows i to j.
+func (b *builder) takeLists(i, j int) {
+	k := b.elements.Keys
+	for ; i < j; i++ {
+		from, to, unknown := b.elements.Row(i)
+		for ; from < to; from++ {
+			switch {
+			case k.Null(from):
+				unknown = true
+			case !k.NaN(from) && !b.full:
+				_, ok := b.distinct.Number(k, from)
+				b.full = !ok
+			}
+		}
+		if unknown {
+			b.open.Nulls++
+		}
+	}
+}
+
+// take adds the values of rows i to j.
 func (b *builder) take(i, j int) {
-	k := b.keys
+	k := b.elements.Keys
 	for ; i < j; i++ {
 		switch {
 		case k.Null(i):
@@ -98,7 +131,7 @@ func (b *builder) closeGroup() error {
 	g.Start = b.starts[len(b.groups)]
 	g.Rows = b.starts[len(b.groups)+1] - g.Start
 	var set bytescan.Writer
-	if !b.full {
+	if g.tooMany = b.full; !b.full {
 		g.values = b.distinct.Len()
 		keys := index.NewKeyWriter(b.enc)
 		for _, n := range b.distinct.Ascending() {
@@ -148,7 +181,7 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 // useless reports whether no row group lists its values.
 func (b *builder) useless() bool {
 	for i := range b.groups {
-		if !b.groups[i].tooMany() {
+		if !b.groups[i].tooMany {
 			return false
 		}
 	}
@@ -159,16 +192,21 @@ func (b *builder) root(bodySize int64, form uint8) []byte {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	b.enc.Append(w)
+	if b.ofList {
+		w.U8(shapeLists)
+	} else {
+		w.U8(shapeValues)
+	}
 	w.Uvarint(uint64(bodySize))
 	w.Uvarint(uint64(len(b.groups)))
 	w.U8(form)
 	for i := range b.groups {
-		b.groups[i].append(w, b.enc, form)
+		b.groups[i].append(w, b.enc, b.ofList, form)
 	}
 	return w.Buf
 }
 
 func (b *builder) Close() error {
-	b.groups, b.keys, b.distinct = nil, nil, nil
+	b.groups, b.elements, b.distinct = nil, nil, nil
 	return b.sets.Close()
 }

@@ -24,11 +24,11 @@ func TestGoldenInline(t *testing.T) {
 	a, _ := sample(t, Kind{})
 	it.Golden(t, "inline.v1", `
 double [1.0 null 2.5 NaN 1.0 || null null || 1.0 2.0 3.0 || 1.5], || between row groups, cap=2
-01 version, 05 00 00 double, 00 no body, 04 row groups, 00 sets in the root
-05 01 01: 5 rows, 1 null, 1 NaN; 02 values: 00 bff0000000000000, 00 c004000000000000
+01 version, 05 00 00 double, 00 a value a row, 00 no body, 04 row groups, 00 sets in the root
+05 01 01: 5 rows, 1 null, 1 NaN; 03: 2 values: 00 bff0000000000000, 00 c004000000000000
 02 02 00: 2 rows, 2 nulls
 03 00 00 00: 3 rows, too many values
-01 00 00 01: 1 row, 1 value`, a)
+01 00 00 02: 1 row, 1 value`, a)
 }
 
 func TestGoldenUnits(t *testing.T) {
@@ -43,7 +43,7 @@ func TestGoldenText(t *testing.T) {
 	a := it.Build(t, rand.New(rand.NewPCG(1, 1)), Kind{}, &c, spec, index.Budget{})
 	it.Golden(t, "text.v1", `
 string [pear apple null apricot "" apple]
-04 values: 00 00, 00 05 apple, 02 05 ricot, 00 04 pear`, a)
+05: 4 values: 00 00, 00 05 apple, 02 05 ricot, 00 04 pear`, a)
 }
 
 func TestHostile(t *testing.T) {
@@ -61,12 +61,13 @@ func TestOpenMemory(t *testing.T) {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	index.Encoding{Kind: column.Long}.Append(w)
+	w.U8(shapeValues)
 	w.Uvarint(1 << 40)
 	w.Uvarint(maxRowGroups)
 	w.U8(formUnits)
 	g := group{Granule: index.Granule{Rows: 1}, values: 1}
 	for range maxRowGroups {
-		g.append(w, index.Encoding{Kind: column.Long}, formUnits)
+		g.append(w, index.Encoding{Kind: column.Long}, false, formUnits)
 	}
 	it.Allocates(t, 8, func() {
 		if _, err := (Kind{}).Open(w.Buf, maxRowGroups); err != nil {

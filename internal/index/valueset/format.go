@@ -9,13 +9,14 @@
 //
 //	root    u8 version = 1
 //	        encoding                index.Encoding: u8 kind, u8 scale, uv width
+//	        u8 shape                0: a value a row, 1: a list a row, whose elements are the values
 //	        uv body bytes
 //	        uv row groups
 //	        u8 form                 0: sets in the root, 1: sets in the body
 //	        per row group
-//	          uv rows, uv nulls
-//	          uv NaNs               Float and Double only
-//	          uv values             only where rows > nulls + NaNs; 0: too many to list
+//	          uv rows, uv nulls     shape 1: null lists and lists with a null element
+//	          uv NaNs               shape 0, Float and Double only
+//	          uv values + 1         only where rows > nulls + NaNs or the shape is 1; 0: too many to list
 //	          set                   form 0, values > 0
 //	          unit                  form 1, values > 0: uv offset, uv length, u32 CRC32C
 //	set     keys, ascending         per key uv shared, uv suffix length (only where keys vary in length), suffix
@@ -45,6 +46,11 @@ const (
 )
 
 const (
+	shapeValues = iota
+	shapeLists
+)
+
+const (
 	formInline = iota
 	formUnits
 )
@@ -55,24 +61,26 @@ func byteCap(values int) int { return max(values*bytesPerValue, minBytes) }
 // group is a row group. values is 0 where every row is null or NaN, and where there are too many.
 type group struct {
 	index.Granule
-	values int
-	set    []byte     // form 0
-	unit   index.Unit // form 1
+	tooMany bool // it has values that were not listed
+	values  int
+	set     []byte     // form 0
+	unit    index.Unit // form 1
 }
 
-// tooMany reports whether the row group has values that were not listed.
-func (g *group) tooMany() bool { return g.Values() && g.values == 0 }
-
-func (g *group) append(w *bytescan.Writer, e index.Encoding, form uint8) {
+func (g *group) append(w *bytescan.Writer, e index.Encoding, ofList bool, form uint8) {
 	w.Uvarint(uint64(g.Rows))
 	w.Uvarint(uint64(g.Nulls))
-	if e.Kind.Floating() {
+	if e.Kind.Floating() && !ofList {
 		w.Uvarint(uint64(g.NaNs))
 	}
-	if !g.Values() {
+	if !g.Values() && !ofList {
 		return
 	}
-	w.Uvarint(uint64(g.values))
+	if g.tooMany {
+		w.Uvarint(0)
+		return
+	}
+	w.Uvarint(uint64(g.values) + 1)
 	switch {
 	case g.values == 0:
 	case form == formInline:

@@ -22,9 +22,9 @@ type Kind struct {
 	inline int // the largest root that holds sets; 0: the constant of format.go
 }
 
-// Check wants one primitive column outside lists and maps.
+// Check wants one primitive column, or the element of a list.
 func (Kind) Check(cols []column.Path, params index.Params) error {
-	if _, err := index.OneColumn(name, cols); err != nil {
+	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
 	if err := index.KnownParams(name, params, paramCap); err != nil {
@@ -47,10 +47,10 @@ func valueCap(params index.Params) (int, error) {
 	return n, nil
 }
 
-// Says is superset for everything but Contains: a row group whose values all fail is ruled out, one whose values all pass is
+// Says is superset for everything that can be asked of the column: of a list's element that is Contains alone. A row group whose values all fail is ruled out, one whose values all pass is
 // claimed, the rest is rechecked. LIKE is tried on every value.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
-	if !index.About(cols, leaf) || leaf.Op == predicate.Contains {
+	if !index.About(cols, leaf) || (leaf.Op == predicate.Contains) != index.OfList(cols[0]) {
 		return index.Nothing
 	}
 	return index.Superset

@@ -29,3 +29,11 @@ func TestLawOfSmallCap(t *testing.T) {
 		t.Error("no column had too many values everywhere")
 	}
 }
+
+func TestLawOfLists(t *testing.T) {
+	indextest.ListLaw(t, Kind{}, 120, 1)
+}
+
+func TestLawOfListsInUnits(t *testing.T) {
+	indextest.ListLaw(t, Kind{inline: 1}, 120, 1)
+}

@@ -19,6 +19,13 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
 	}
 	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	switch shape := r.U8(); shape {
+	case shapeValues:
+	case shapeLists:
+		x.ofList = true
+	default:
+		r.Fail("shape %d is none", shape)
+	}
 	bodySize := int64(min(r.Uvarint(), math.MaxInt64))
 	n := r.Count(maxRowGroups, 2)
 	form := r.U8()
@@ -35,6 +42,7 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 type reader struct {
 	rows   uint32
 	enc    index.Encoding
+	ofList bool
 	groups []group
 }
 
@@ -65,7 +73,7 @@ func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8, 
 
 func (x *reader) readGroup(r *bytescan.Reader, at uint32) group {
 	rows, nulls, nans := r.Uvarint(), r.Uvarint(), uint64(0)
-	if x.enc.Kind.Floating() {
+	if x.enc.Kind.Floating() && !x.ofList {
 		nans = r.Uvarint()
 	}
 	if r.Err() == nil && (rows == 0 || rows > uint64(x.rows-at) || nulls > rows || nans > rows-nulls) {
@@ -75,10 +83,14 @@ func (x *reader) readGroup(r *bytescan.Reader, at uint32) group {
 		return group{}
 	}
 	g := group{Granule: index.Granule{Start: at, Rows: uint32(rows), Nulls: uint32(nulls), NaNs: uint32(nans)}}
-	if !g.Values() {
+	if !g.Values() && !x.ofList {
 		return g
 	}
-	if g.values = r.Count(maxCap, 0); uint64(g.values) > rows-nulls-nans {
+	listed := r.Count(maxCap+1, 0)
+	if g.tooMany = listed == 0; !g.tooMany {
+		g.values = listed - 1
+	}
+	if !x.ofList && !g.tooMany && (g.values == 0 || uint64(g.values) > rows-nulls-nans) {
 		r.Fail("%d values in a row group of %d rows, %d nulls, %d NaNs", g.values, rows, nulls, nans)
 	}
 	return g
@@ -86,14 +98,18 @@ func (x *reader) readGroup(r *bytescan.Reader, at uint32) group {
 
 // Probe answers from the root, then from the sets of the row groups that it leaves in doubt: one wave.
 func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
-	ask, ok := index.Asked(leaf, x.enc)
-	if !ok {
+	test := leaf // of a value
+	if x.ofList && leaf.Op == predicate.Contains {
+		test = index.EqualElement(leaf)
+	}
+	ask, ok := index.Asked(test, x.enc)
+	if !ok || x.ofList != (leaf.Op == predicate.Contains) {
 		return index.Settled(rowset.Maybe(x.rows))
 	}
-	p := &probe{reader: x, leaf: leaf, ask: ask, some: make([]bool, len(x.groups)), all: make([]bool, len(x.groups))}
+	p := &probe{reader: x, leaf: leaf, test: test, ask: ask, some: make([]bool, len(x.groups)), all: make([]bool, len(x.groups))}
 	for i := range x.groups {
 		g := &x.groups[i]
-		if p.some[i] = len(ask.In) > 0 && g.Values(); p.some[i] && g.set != nil {
+		if p.some[i] = len(ask.In) > 0 && (g.values > 0 || g.tooMany); p.some[i] && g.set != nil {
 			p.take(i, bytescan.NewReader(name+" set", g.set))
 		}
 	}
@@ -115,6 +131,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 type probe struct {
 	*reader
 	leaf      *predicate.Leaf
+	test      *predicate.Leaf // the leaf, or what it asks of an element
 	ask       index.Ask
 	some, all []bool // per row group: the leaf may be true of some of its values, is true of all
 	wanted    []int  // row groups of the wave
@@ -126,7 +143,7 @@ type probe struct {
 func (p *probe) take(i int, r *bytescan.Reader) {
 	n, hits := p.groups[i].values, 0
 	index.ReadKeys(r, p.enc, n, maxKeys, func(_ int, key []byte) {
-		if p.ask.Holds(p.leaf, key) {
+		if p.ask.Holds(p.test, key) {
 			hits++
 		}
 	})
@@ -136,7 +153,11 @@ func (p *probe) take(i int, r *bytescan.Reader) {
 func (p *probe) judge() rowset.Verdict {
 	var t index.Tally
 	for i := range p.groups {
-		t.Add(p.groups[i].Granule, p.some[i], p.all[i])
+		if p.ofList {
+			t.AddLists(p.groups[i].Granule, p.some[i])
+		} else {
+			t.Add(p.groups[i].Granule, p.some[i], p.all[i])
+		}
 	}
 	return index.Sign(p.leaf, t.Known(p.rows))
 }
