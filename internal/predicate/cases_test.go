@@ -171,6 +171,9 @@ func TestO35NotLeavesOutNulls(t *testing.T) {
 	requireRows(t, sql(t, s, "NOT (x < 2)"), v, 1)
 	requireRows(t, sql(t, s, "NOT (x < 2 AND x > 0)"), v, 1)
 	requireRows(t, sql(t, s, "NOT (x IS NULL)"), v, 0, 1)
+	s, v = oneColumn(column.Of(column.Double), 1.0, 5.0, nil) // NOT (x < 2) of floats is not x >= 2
+	requireRows(t, sql(t, s, "NOT (x < 2)"), v, 1)
+	requireRows(t, iceberg(t, s, `{"type":"not","child":{"type":"lt","term":"x","value":2}}`), v, 1, 2)
 }
 
 func TestO46BackslashIsLiteral(t *testing.T) {
