@@ -217,7 +217,7 @@ func (t *Table) deleteKeys(tb testing.TB, sequence int64) lakewrite.File {
 func (t *Table) keyLeaves() []int {
 	var able []int
 	for i, l := range t.Leaves {
-		if !l.List && l.Element().Kind != column.Bool {
+		if k := l.Element().Kind; !l.List && k != column.Bool && k != column.Unknown {
 			able = append(able, i)
 		}
 	}

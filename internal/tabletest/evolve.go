@@ -177,7 +177,7 @@ func (e *Evolving) reorder(t testing.TB) {
 // added is a new column, in format version 3 often with an initial default, which may make it required.
 func (e *Evolving) added(name string, typ column.Type) column.Field {
 	f := e.field(typ, name)
-	if e.Writer.FormatVersion < 3 || typ.Kind.Nested() || e.rng.IntN(3) == 0 {
+	if e.Writer.FormatVersion < 3 || typ.Kind.Nested() || typ.Kind == column.Unknown || e.rng.IntN(3) == 0 {
 		return f
 	}
 	v := Domain{Type: typ, Low: -20, N: 40}.Draw(e.rng)
@@ -188,7 +188,11 @@ func (e *Evolving) added(name string, typ column.Type) column.Field {
 func (e *Evolving) add(t testing.TB) {
 	e.change(t, func(s *column.Schema) {
 		fields, i := e.some(s)
-		f := e.added("", e.randomType(e.Writer.FormatVersion))
+		typ := e.randomType(e.Writer.FormatVersion)
+		if e.Writer.FormatVersion > 2 && e.rng.IntN(6) == 0 && fields == &s.Fields {
+			typ = column.Of(column.Unknown)
+		}
+		f := e.added("", typ)
 		*fields = slices.Insert(*fields, i, f)
 		e.did("add %s %s default %v", f.Name, f.Type, f.Initial)
 	})
@@ -234,6 +238,13 @@ func (e *Evolving) dropAndAdd(t testing.TB) {
 	})
 }
 
+// partitions reports whether a field was ever the source of a partition field.
+func (e *Evolving) partitions(id int) bool {
+	return slices.ContainsFunc(e.Writer.Specs, func(s *facts.Spec) bool {
+		return slices.ContainsFunc(s.Fields, func(p facts.PartitionField) bool { return p.SourceID == id })
+	})
+}
+
 func (e *Evolving) promote(t testing.TB) {
 	e.change(t, func(s *column.Schema) {
 		fields, i := e.some(s)
@@ -249,6 +260,12 @@ func (e *Evolving) promote(t testing.TB) {
 			f.Type = column.Of(column.Double)
 		case column.Decimal:
 			f.Type.Width = min(38, f.Type.Width+1+e.rng.IntN(12))
+		case column.Date:
+			if e.Writer.FormatVersion > 2 && !e.partitions(f.ID) {
+				f.Type = column.Of([]column.Kind{column.Timestamp, column.TimestampNS}[e.rng.IntN(2)])
+			}
+		case column.Unknown:
+			f.Type = e.randomType(3)
 		}
 		if f.Initial != nil {
 			v := promoted(f.Type, *f.Initial)

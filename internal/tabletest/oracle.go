@@ -281,7 +281,7 @@ func RandomExpr(rng *rand.Rand, leaves []Leaf, depth int, draw func(i int) colum
 
 func randomTest(rng *rand.Rand, i int, leaf Leaf, draw func(i int) column.Value) Expr {
 	e := test{i: i, leaf: leaf}
-	if rng.IntN(12) == 0 {
+	if rng.IntN(12) == 0 || leaf.Element().Kind == column.Unknown {
 		e.op = "NULL"
 		return e
 	}

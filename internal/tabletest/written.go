@@ -73,12 +73,13 @@ func withoutIDs(fields []column.Field) []column.Field {
 	return out
 }
 
-// omit leaves columns of identity partitions out of some files, as files of migrated tables lack them.
+// omit leaves columns of identity partitions out of some files, as files of migrated tables lack them, and columns without a
+// type out of all.
 func (e *Evolving) omit(f *writtenFile, whole *Table) *column.Schema {
 	out := &column.Schema{}
 	gone := map[int]bool{}
 	for _, field := range whole.Schema.Fields {
-		if _, identity := f.partition[field.ID]; identity && e.rng.IntN(2) == 0 {
+		if _, identity := f.partition[field.ID]; identity && e.rng.IntN(2) == 0 || field.Type.Kind == column.Unknown {
 			gone[field.ID] = true
 			continue
 		}
@@ -183,6 +184,10 @@ func promoted(t column.Type, v column.Value) column.Value {
 	switch {
 	case t.Kind == column.Long && v.Kind == column.Int:
 		return column.IntValue(column.Long, v.Int64())
+	case t.Kind == column.Timestamp && v.Kind == column.Date:
+		return column.IntValue(t.Kind, v.Int64()*86_400_000_000)
+	case t.Kind == column.TimestampNS && v.Kind == column.Date:
+		return column.IntValue(t.Kind, v.Int64()*86_400_000_000_000)
 	case t.Kind == column.Double && v.Kind == column.Float:
 		return column.DoubleValue(number(v))
 	default:
