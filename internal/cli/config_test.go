@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake/catalog"
 )
 
 // fakeEnvironment has the given variables and an empty home.
@@ -78,6 +79,19 @@ func TestConfigurationIsStrict(t *testing.T) {
 		_, err = loadSettings("", env)
 		require.True(t, fault.Is(err, class), "%s: %v", text, err)
 	}
+}
+
+func TestOverlayStore(t *testing.T) {
+	env := fakeEnvironment(t, "SKOMER_OVERLAY_STORE__S3__ACCESS_KEY_ID", "AK")
+	put(t, "skomer.yaml", "overlay-store: {s3.region: here, s3.access-key-id: file, s3: {endpoint: 'http://x', path-style-access: true}}\n")
+	s, err := loadSettings("", env)
+	require.NoError(t, err)
+	require.Equal(t, catalog.Properties{
+		"s3.region": "here", "s3.access-key-id": "AK", "s3.endpoint": "http://x", "s3.path-style-access": "true",
+	}, s.OverlayStore)
+	put(t, "skomer.yaml", "overlay-store: [no]\n")
+	_, err = loadSettings("", env)
+	require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 }
 
 func TestEnvironmentWins(t *testing.T) {

@@ -377,3 +377,22 @@ func TestSQLTrouble(t *testing.T) {
 		require.Equal(t, class, fault.ClassOf(err), "%s: %v", uri, err)
 	}
 }
+
+func TestStorage(t *testing.T) {
+	p := Properties{"uri": "${NOT_SET}", "s3.region": "r", "client.access-key-id": "${KEY}", "token": "x"}
+	got, err := p.Storage("catalog c", []string{"KEY=k"})
+	require.NoError(t, err)
+	require.Equal(t, Properties{"s3.region": "r", "client.access-key-id": "k"}, got)
+	_, err = p.Storage("catalog c", nil)
+	require.ErrorContains(t, err, "catalog c: its client.access-key-id needs the variable KEY")
+}
+
+func TestOf(t *testing.T) {
+	c := &Config{Catalogs: map[string]Properties{"prod": {}, "test": {}}, Default: "test"}
+	for name, want := range map[string]string{
+		"prod.ns.table": "prod", "PROD.ns.table": "prod", "prod.table": "test", "other.ns.table": "test", "s3://prod.a.b/table": "test", "/prod.a.b": "test", "table": "test",
+	} {
+		require.Equal(t, want, c.Of(name), name)
+	}
+	require.Empty(t, (&Config{}).Of("a.b.c"))
+}
