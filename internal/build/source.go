@@ -223,10 +223,8 @@ func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.C
 		switch held := snap.In(s.Ordinal, []column.Path{read})[0].Leaf().Initial; {
 		case held != read.Leaf().Initial:
 			c.Absent = "partition value" // each file its own
-		case held == nil:
-			c.Absent = "null"
 		default:
-			c.Absent = "default " + hex.EncodeToString(column.AppendKey(nil, *held))
+			c.Absent = facts.AbsentState(held)
 		}
 	}
 	return c

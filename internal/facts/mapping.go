@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"github.com/skomerdb/skomer/internal/column"
 	"slices"
 )
 
@@ -27,4 +29,12 @@ func MappingDigest(m []MappedField) string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])
+}
+
+// AbsentState is what rows of files without a column hold, as lineage records it: null, or the initial default.
+func AbsentState(initial *column.Value) string {
+	if initial == nil {
+		return "null"
+	}
+	return "default " + hex.EncodeToString(column.AppendKey(nil, *initial))
 }

@@ -5,8 +5,10 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/predicate"
 )
 
 // columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "".
@@ -17,6 +19,21 @@ func columnsMoved(a *overlay.ArtifactInfo, s *facts.Snapshot) string {
 		}
 	}
 	return Renamed(a, s)
+}
+
+// absentNow is what rows of files without the artifact's columns hold by the snapshot's schema, for those that lacked them. Values
+// of the files' own partitions are columnsMoved's to judge.
+func absentNow(a *overlay.ArtifactInfo, s *facts.Snapshot) []lineage.Column {
+	var out []lineage.Column
+	for _, c := range a.Columns {
+		path := s.Schema.ByID(c.FieldID)
+		if c.Absent == "" || path == nil || identitySource(s, path) {
+			continue
+		}
+		read := predicate.Column{Path: path}.Read()
+		out = append(out, lineage.Column{FieldID: c.FieldID, Name: c.Name, Absent: facts.AbsentState(read.Leaf().Initial)})
+	}
+	return out
 }
 
 // Renamed is why an index build would find the artifact's columns elsewhere in its files now, or "". Columns found by field id

@@ -275,6 +275,10 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 		e.reject(p, f.Path, "unreadable", "its rows lie outside its segment")
 		return false
 	}
+	if v := lineage.CheckColumns(info.Claim(), info.Columns, absentNow(&info, e.plan.Snapshot)); !v.OK() {
+		e.reject(p, f.Path, v.Reason.String(), v.Message)
+		return false
+	}
 	if why := columnsMoved(&info, e.plan.Snapshot); why != "" {
 		e.reject(p, f.Path, lineage.LeafMismatch.String(), why)
 		return false
