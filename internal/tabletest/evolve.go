@@ -30,8 +30,9 @@ type Evolving struct {
 	specs    int
 	bareMode bool // some files are written without field ids
 	names    map[int][]string
-	ever     []column.Field // every column there was, for the name mapping
-	moments  []*moment      // snapshots that are not expired
+	unnamed  map[int][]string // names that were taken from columns
+	ever     []column.Field   // every column there was, for the name mapping
+	moments  []*moment        // snapshots that are not expired
 	expired  []int64
 	heads    map[string]*moment // by branch
 	tags     map[string]*moment
@@ -56,7 +57,7 @@ type View struct {
 func CreateEvolving(t testing.TB, rng *rand.Rand, dir string) *Evolving {
 	t.Helper()
 	e := &Evolving{
-		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{},
+		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{}, unnamed: map[int][]string{},
 		heads: map[string]*moment{}, tags: map[string]*moment{}, snapshot: 1000,
 	}
 	version := 1 + rng.IntN(3)
@@ -123,6 +124,9 @@ func (e *Evolving) Evolve(t testing.TB) {
 	changes := []func(testing.TB){
 		e.rename, e.reorder, e.add, e.add, e.drop, e.dropAndAdd, e.promote, e.promote, e.repartition, e.repartition, e.branch, e.tag,
 		e.rollback, e.expire, e.upgrade, e.remove, e.delete, e.delete, e.delete,
+	}
+	if e.bareMode {
+		changes = append(changes, e.remap, e.remap, e.remap, e.remap, e.dropAndAdd, e.dropAndAdd)
 	}
 	changes[e.rng.IntN(len(changes))](t)
 }
@@ -230,7 +234,7 @@ func (e *Evolving) dropAndAdd(t testing.TB) {
 		(*fields)[i] = f
 		if e.bareMode {
 			e.names[f.ID] = []string{}
-			if e.rng.IntN(2) == 0 {
+			if e.rng.IntN(2) == 0 && e.unnamed[old.ID] == nil {
 				e.names[f.ID], e.names[old.ID] = e.names[old.ID], []string{}
 			}
 		}
@@ -243,6 +247,24 @@ func (e *Evolving) partitions(id int) bool {
 	return slices.ContainsFunc(e.Writer.Specs, func(s *facts.Spec) bool {
 		return slices.ContainsFunc(s.Fields, func(p facts.PartitionField) bool { return p.SourceID == id })
 	})
+}
+
+// remap takes a column's names out of the name mapping, or puts them back.
+func (e *Evolving) remap(t testing.TB) {
+	fields, i := e.some(e.schema)
+	id := (*fields)[i].ID
+	if (*fields)[i].Required {
+		return
+	}
+	if names := e.unnamed[id]; names != nil {
+		e.names[id] = append(e.names[id], names...)
+		delete(e.unnamed, id)
+	} else {
+		e.unnamed[id], e.names[id] = e.names[id], []string{}
+	}
+	e.did("names of %s are %v", (*fields)[i].Name, e.names[id])
+	e.Writer.Properties[meta.NameMappingProperty] = meta.NameMappingJSON(e.mapping(e.ever))
+	e.must(t, e.Writer.Write(context.Background()))
 }
 
 func (e *Evolving) promote(t testing.TB) {
