@@ -52,7 +52,7 @@ type result struct {
 func (s *shell) try(args ...string) result {
 	s.t.Helper()
 	var out, errs bytes.Buffer
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute) // only a hang takes so long
 	defer cancel()
 	for i, arg := range args {
 		if arg == "TABLE" {

@@ -76,7 +76,7 @@ func normal(text string) string {
 // runLine is what a command prints, with the folders of the test named as a user's would be.
 func runLine(t *testing.T, line string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	require.Zero(t, Run(ctx, shellWords(line), &out, &out), "skomer %s\n%s", line, out.String())
