@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -260,10 +261,14 @@ func TestFromProperties(t *testing.T) {
 		want s3.Options
 	}{
 		{nil, s3.Options{}},
-		{map[string]string{"s3.endpoint": "http://minio:9000", "s3.region": "r", "s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.session-token": "c", "uri": "x"},
-			s3.Options{Endpoint: "http://minio:9000", Region: "r", AccessKey: "a", Secret: "b", Session: "c"}},
-		{map[string]string{"client.region": "r", "s3.role-arn": "arn", "client.role-session-name": "n", "s3.anonymous": "True"},
-			s3.Options{Region: "r", RoleARN: "arn", RoleSession: "n", Anonymous: true}},
+		{
+			map[string]string{"s3.endpoint": "http://minio:9000", "s3.region": "r", "s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.session-token": "c", "uri": "x"},
+			s3.Options{Endpoint: "http://minio:9000", Region: "r", AccessKey: "a", Secret: "b", Session: "c"},
+		},
+		{
+			map[string]string{"client.region": "r", "s3.role-arn": "arn", "client.role-session-name": "n", "s3.anonymous": "True"},
+			s3.Options{Region: "r", RoleARN: "arn", RoleSession: "n", Anonymous: true},
+		},
 		{map[string]string{"s3.path-style-access": "true", "s3.force-virtual-addressing": "true"}, s3.Options{PathStyle: &yes}},
 		{map[string]string{"s3.force-virtual-addressing": "true"}, s3.Options{PathStyle: &no}},
 	} {
@@ -292,25 +297,34 @@ func TestListingsOutOfOrderAreRefused(t *testing.T) {
 	require.Equal(t, fault.Unsupported, fault.ClassOf(err), "%v", err)
 }
 
+// TestConcurrencyIsBounded lets requests wait at the server until as many have come as may be on their way.
 func TestConcurrencyIsBounded(t *testing.T) {
 	var now, most atomic.Int64
+	var once sync.Once
+	full := make(chan struct{})
 	server := s3test.Start(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n := now.Add(1)
+			defer now.Add(-1)
 			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 			}
+			if n == s3.Concurrency {
+				once.Do(func() { close(full) })
+			}
+			select {
+			case <-full:
+			case <-time.After(time.Minute):
+			}
 			next.ServeHTTP(w, r)
-			now.Add(-1)
 		})
 	}, "bucket")
 	s := s3.New(server.Options)
-	reads := make([]store.Read, 400)
+	reads := make([]store.Read, 4*s3.Concurrency)
 	for i := range reads {
 		reads[i].Key = fmt.Sprintf("s3://bucket/%d", i)
 	}
 	for _, r := range s.Fetch(context.Background(), reads) {
 		require.Equal(t, fault.NotFound, fault.ClassOf(r.Err))
 	}
-	require.LessOrEqual(t, most.Load(), int64(s3.Concurrency))
-	require.Greater(t, most.Load(), int64(1))
+	require.EqualValues(t, s3.Concurrency, most.Load())
 }

@@ -48,7 +48,7 @@ func classify(ctx context.Context, key string, p place, a act, err error) error 
 			said += ": " + api.ErrorMessage()
 		}
 	}
-	e := coded(code, a, p)
+	e := coded(code, p)
 	if e == nil {
 		e = byStatus(answer.HTTPStatusCode(), a, p)
 	}
@@ -77,7 +77,7 @@ func unsent(key string, err error) error {
 }
 
 // coded classifies by S3's error code; nil if the status says enough.
-func coded(code string, a act, p place) *fault.Error {
+func coded(code string, p place) *fault.Error {
 	switch code {
 	case "NoSuchBucket":
 		return fault.New(fault.NotFound, "", "there is no bucket %q", p.bucket).WithFix("check the bucket's name and s3.endpoint")

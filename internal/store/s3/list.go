@@ -175,7 +175,7 @@ func (s *Store) deleteBatch(ctx context.Context, keys []string) error {
 func undeleted(p place, e types.Error) error {
 	p.name = aws.ToString(e.Key)
 	code := aws.ToString(e.Code)
-	f := coded(code, deleting, p)
+	f := coded(code, p)
 	if f == nil && code == "AccessDenied" {
 		f = fault.New(fault.Denied, "", "").WithFix("the identity needs %s on %s", deleting.permission, deleting.resource(p))
 	}
