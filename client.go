@@ -126,10 +126,9 @@ func (c *Client) overlayStore(table, location string) (store.Store, string, erro
 	return c.cached[s], key, nil
 }
 
-// immutable tells the overlay's objects that are never overwritten: everything but the readable head.
-func immutable(key string) bool {
-	return strings.HasSuffix(key, ".puffin") || strings.Contains(key, "/chunks/") || strings.Contains(key, "/versions/")
-}
+// immutable tells the overlay's objects whose bytes the cache keeps: bundles, which are never overwritten and whose readers check
+// every part that they use. Versions and their chunks are kept parsed, by the overlay.
+func immutable(key string) bool { return strings.HasSuffix(key, ".puffin") }
 
 // Open opens a table: catalog.namespace.table, namespace.table, or the location of a metadata.json or table folder. It
 // need not be mounted.

@@ -83,4 +83,3 @@ func TestMemoryOfWideRows(t *testing.T) {
 		t.Errorf("peak of %d MiB with 128 MiB allowed", peak>>20)
 	}
 }
-

@@ -203,7 +203,7 @@ func TestBatchesAsAnIterator(t *testing.T) {
 // TestTableMadeAnew: a table folder is deleted and made again with the same metadata file name.
 func TestTableMadeAnew(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
-	make := func(name string, v ...int64) {
+	remake := func(name string, v ...int64) {
 		w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: idSchema})
 		if err != nil {
 			t.Fatal(err)
@@ -212,7 +212,7 @@ func TestTableMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	make("a.parquet", 1, 2, 3)
+	remake("a.parquet", 1, 2, 3)
 	table := clientOf(t, skomer.Config{OverlayRoot: t.TempDir(), CacheBytes: 4}, filepath.Join(dir, "table"))
 	if n, _ := count(t, table, skomer.Query{}); n != 3 {
 		t.Fatal(n)
@@ -220,7 +220,7 @@ func TestTableMadeAnew(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "table")); err != nil {
 		t.Fatal(err)
 	}
-	make("b.parquet", 1, 2, 3, 4, 5)
+	remake("b.parquet", 1, 2, 3, 4, 5)
 	rows, err := table.Query(ctx, skomer.Query{Limit: -1})
 	if err != nil {
 		t.Fatal(err)

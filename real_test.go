@@ -40,7 +40,9 @@ func openVersion(t *testing.T, rel, metadata string) *skomer.Table {
 	location := first.Location()
 	first.Close()
 	mapping := []skomer.Mapping{
-		{From: location, To: dir}, {From: filepath.Base(dir), To: dir}, {From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
+		{From: location, To: dir},
+		{From: filepath.Base(dir), To: dir},
+		{From: "data/persistent", To: filepath.Join(root, "duckdb-iceberg")},
 		{From: "/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
 		{From: "hdfs://localhost:20500/test-warehouse/iceberg_test", To: filepath.Join(root, "impala/iceberg")},
 	}

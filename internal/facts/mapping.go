@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/column"
-	"slices"
 )
 
 // Maps reports whether a name mapping gives a name to field id. A column that it passes over is not in any file without field

@@ -249,7 +249,8 @@ func (e *Evolving) partitions(id int) bool {
 	})
 }
 
-// remap takes a column's names out of the name mapping, or puts them back.
+// remap takes all of a column's names out of the name mapping, or puts them back. (A column that lost only some would have values
+// by the manifests of files without ids, and none by the mapping.)
 func (e *Evolving) remap(t testing.TB) {
 	fields, i := e.some(e.schema)
 	id := (*fields)[i].ID
@@ -317,7 +318,11 @@ func (e *Evolving) remember(fields []column.Field, ever *[]column.Field) {
 		}
 		if known := &(*ever)[i]; known.Name != f.Name {
 			known.Name = f.Name
-			e.names[f.ID] = append(e.names[f.ID], f.Name)
+			if taken := e.unnamed[f.ID]; taken != nil {
+				e.unnamed[f.ID] = append(taken, f.Name)
+			} else {
+				e.names[f.ID] = append(e.names[f.ID], f.Name)
+			}
 		}
 		e.remember(f.Type.Fields, &(*ever)[i].Type.Fields)
 	}

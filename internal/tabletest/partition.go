@@ -93,16 +93,17 @@ func (e *Evolving) place(f *writtenFile, leaves []Leaf) []facts.PartitionValue {
 // neighbour is a value of the partition that v lies in.
 func (e *Evolving) neighbour(transform string, v column.Value) column.Value {
 	var out column.Value
-	switch n := e.rng.Int64N(1000); {
-	case v.Kind == column.String || v.Kind == column.Binary:
+	n := e.rng.Int64N(1000)
+	switch v.Kind {
+	case column.String, column.Binary:
 		out = column.BytesValue(v.Kind, []byte(v.S+"xy"[:n%3]))
-	case v.Kind == column.Date:
+	case column.Date:
 		out = column.IntValue(v.Kind, v.Int64()+n%9-4)
-	case v.Kind == column.TimestampNS || v.Kind == column.TimestampNZ:
+	case column.TimestampNS, column.TimestampNZ:
 		out = column.IntValue(v.Kind, v.Int64()+(n-500)*3_600_000_000)
-	case v.Kind == column.Timestamp || v.Kind == column.TimestampTZ:
+	case column.Timestamp, column.TimestampTZ:
 		out = column.IntValue(v.Kind, v.Int64()+(n-500)*3_600_000)
-	case v.Kind == column.Int || v.Kind == column.Long:
+	case column.Int, column.Long:
 		out = column.IntValue(v.Kind, v.Int64()+n%9-4)
 	default:
 		return v

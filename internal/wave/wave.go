@@ -7,6 +7,7 @@ package wave
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
@@ -67,9 +68,21 @@ func fetch(ctx context.Context, st store.Store, asks []*ask) (again []*ask, err 
 			again = append(again, asks[i].apart()...)
 		default:
 			asks[i].deliver(res)
+			asks[i].forget(st)
 		}
 	}
 	return again, nil
+}
+
+// forgetter is a store that keeps bytes and can drop an object's.
+type forgetter interface{ Forget(key string) }
+
+// forget makes a cache drop the object if a task found its bytes damaged: the next query reads them anew.
+func (a *ask) forget(st store.Store) {
+	f, ok := st.(forgetter)
+	if ok && slices.ContainsFunc(a.tasks, func(t *Task) bool { return fault.Is(t.Err, fault.Corrupt) }) {
+		f.Forget(a.read.Key)
+	}
 }
 
 // ask is one object's read and the tasks that wait for it.

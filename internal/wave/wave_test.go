@@ -3,11 +3,11 @@ package wave
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/cache"
 	"github.com/skomerdb/skomer/internal/store/mem"
 )
 
@@ -55,7 +55,7 @@ func TestWavesAreTheLongestChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, task := range tasks {
-		if got := fmt.Sprint(task.Steps.(*chain).at); task.Err != nil || got != fmt.Sprint([]byte{0, 1, 2, 3}[:2+i/2]) {
+		if got := task.Steps.(*chain).at; task.Err != nil || !bytes.Equal(got, []byte{0, 1, 2, 3}[:2+i/2]) {
 			t.Errorf("task %d: %v, %v", i, got, task.Err)
 		}
 	}
@@ -76,6 +76,26 @@ func TestOneSpanPastTheEnd(t *testing.T) {
 	good, bad := &Task{Key: "a", Steps: &chain{at: []byte{0}, left: 2}}, &Task{Key: "a", Steps: &chain{at: []byte{200}, left: 1}}
 	if err := Run(ctx, st, []*Task{good, bad}); err != nil || good.Err != nil || !fault.Is(bad.Err, fault.Corrupt) {
 		t.Errorf("run %v, good %v, bad %v", err, good.Err, bad.Err)
+	}
+}
+
+// TestDamageIsNotKept: bytes that were damaged on the way once do not stay in the cache.
+func TestDamageIsNotKept(t *testing.T) {
+	ctx, inner := context.Background(), mem.New()
+	if _, err := inner.PutNew(ctx, "a", bytes.NewReader([]byte{1, 2, 3, 4})); err != nil {
+		t.Fatal(err)
+	}
+	kept := cache.New(inner, 1<<20, func(string) bool { return true })
+	damaged := &Task{Key: "a", Steps: &chain{at: []byte{0}, left: 1, fail: true}}
+	for want := int64(1); want <= 2; want++ {
+		var c store.Counter
+		if err := Run(store.WithCounter(ctx, &c), kept, []*Task{damaged}); err != nil || damaged.Err == nil {
+			t.Fatal(err, damaged.Err)
+		}
+		if c.Usage().Gets != 1 {
+			t.Errorf("reading %d came from the cache, which held damaged bytes", want)
+		}
+		damaged.Err = nil
 	}
 }
 

@@ -100,7 +100,9 @@ func TestNames(t *testing.T) {
 		names []facts.MappedField
 		found bool
 	}{
-		{nil, true}, {[]facts.MappedField{}, false}, {[]facts.MappedField{{ID: 1, Names: []string{"y", "x"}}}, true},
+		{nil, true},
+		{[]facts.MappedField{}, false},
+		{[]facts.MappedField{{ID: 1, Names: []string{"y", "x"}}}, true},
 		{[]facts.MappedField{{ID: 2, Names: []string{"x"}}}, false},
 	} {
 		v, err := one(t, b, f, c.names)

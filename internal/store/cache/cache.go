@@ -76,6 +76,9 @@ func (s *Store) PutIf(ctx context.Context, key string, old store.Tag, b []byte) 
 	return s.Store.PutIf(ctx, key, old, b)
 }
 
+// Forget drops what is kept of an object: its bytes failed their checksum, and were perhaps damaged on the way.
+func (s *Store) Forget(key string) { s.held.forget(key) }
+
 // Delete implements store.Store.
 func (s *Store) Delete(ctx context.Context, keys []string) error {
 	defer func() {
