@@ -31,6 +31,7 @@ type Evolving struct {
 	bareMode bool // some files are written without field ids
 	names    map[int][]string
 	unnamed  map[int][]string // names that were taken from columns
+	nameless map[int]bool     // columns that the mapping never names
 	ever     []column.Field   // every column there was, for the name mapping
 	moments  []*moment        // snapshots that are not expired
 	expired  []int64
@@ -57,7 +58,7 @@ type View struct {
 func CreateEvolving(t testing.TB, rng *rand.Rand, dir string) *Evolving {
 	t.Helper()
 	e := &Evolving{
-		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{}, unnamed: map[int][]string{},
+		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{}, unnamed: map[int][]string{}, nameless: map[int]bool{},
 		heads: map[string]*moment{}, tags: map[string]*moment{}, snapshot: 1000,
 	}
 	version := 1 + rng.IntN(3)
@@ -236,6 +237,8 @@ func (e *Evolving) dropAndAdd(t testing.TB) {
 			e.names[f.ID] = []string{}
 			if e.rng.IntN(2) == 0 && e.unnamed[old.ID] == nil {
 				e.names[f.ID], e.names[old.ID] = e.names[old.ID], []string{}
+			} else {
+				e.nameless[f.ID] = true
 			}
 		}
 		e.did("drop and add %s, now %s default %v, names %v", old.Name, f.Type, f.Initial, e.names[f.ID])
@@ -254,7 +257,7 @@ func (e *Evolving) partitions(id int) bool {
 func (e *Evolving) remap(t testing.TB) {
 	fields, i := e.some(e.schema)
 	id := (*fields)[i].ID
-	if (*fields)[i].Required {
+	if (*fields)[i].Required || e.nameless[id] {
 		return
 	}
 	if names := e.unnamed[id]; names != nil {
@@ -318,9 +321,11 @@ func (e *Evolving) remember(fields []column.Field, ever *[]column.Field) {
 		}
 		if known := &(*ever)[i]; known.Name != f.Name {
 			known.Name = f.Name
-			if taken := e.unnamed[f.ID]; taken != nil {
+			switch taken := e.unnamed[f.ID]; {
+			case e.nameless[f.ID]:
+			case taken != nil:
 				e.unnamed[f.ID] = append(taken, f.Name)
-			} else {
+			default:
 				e.names[f.ID] = append(e.names[f.ID], f.Name)
 			}
 		}
