@@ -58,7 +58,8 @@ type View struct {
 func CreateEvolving(t testing.TB, rng *rand.Rand, dir string) *Evolving {
 	t.Helper()
 	e := &Evolving{
-		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{}, unnamed: map[int][]string{}, nameless: map[int]bool{},
+		Dir: dir, rng: rng, next: 1, spec: &facts.Spec{}, bareMode: rng.IntN(3) == 0, names: map[int][]string{},
+		unnamed: map[int][]string{}, nameless: map[int]bool{},
 		heads: map[string]*moment{}, tags: map[string]*moment{}, snapshot: 1000,
 	}
 	version := 1 + rng.IntN(3)
@@ -235,7 +236,7 @@ func (e *Evolving) dropAndAdd(t testing.TB) {
 		(*fields)[i] = f
 		if e.bareMode {
 			e.names[f.ID] = []string{}
-			if e.rng.IntN(2) == 0 && e.unnamed[old.ID] == nil {
+			if e.rng.IntN(2) == 0 && e.unnamed[old.ID] == nil && !e.partitions(old.ID) {
 				e.names[f.ID], e.names[old.ID] = e.names[old.ID], []string{}
 			} else {
 				e.nameless[f.ID] = true
@@ -252,12 +253,12 @@ func (e *Evolving) partitions(id int) bool {
 	})
 }
 
-// remap takes all of a column's names out of the name mapping, or puts them back. (A column that lost only some would have values
-// by the manifests of files without ids, and none by the mapping.)
+// remap takes all of a column's names out of the name mapping, or puts them back. A column that lost only some, or by which files
+// are partitioned, would have values by the manifests of files without ids, and none by the mapping.
 func (e *Evolving) remap(t testing.TB) {
 	fields, i := e.some(e.schema)
 	id := (*fields)[i].ID
-	if (*fields)[i].Required || e.nameless[id] {
+	if (*fields)[i].Required || e.nameless[id] || e.partitions(id) {
 		return
 	}
 	if names := e.unnamed[id]; names != nil {

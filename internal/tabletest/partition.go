@@ -16,7 +16,7 @@ func (e *Evolving) repartition(t testing.TB) {
 	e.specs++
 	spec := &facts.Spec{ID: e.specs}
 	for _, f := range e.schema.Fields[1:] {
-		if len(spec.Fields) == 2 || e.rng.IntN(3) > 0 {
+		if len(spec.Fields) == 2 || e.rng.IntN(3) > 0 || e.nameless[f.ID] || e.unnamed[f.ID] != nil {
 			continue
 		}
 		able := transforms(f.Type.Kind)
