@@ -53,7 +53,7 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{
 		config: c, stores: newStores(c, known, environ), catalogs: catalog.New(known, environ, nil),
-		footers: parquetio.NewFooters(c.CacheBytes / 4), readers: wave.NewKept(c.CacheBytes / 4),
+		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
 	}, nil
@@ -121,7 +121,7 @@ func (c *Client) overlayStore(table, location string) (store.Store, string, erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cached[s] == nil {
-		c.cached[s] = cache.New(s, c.config.CacheBytes/2, immutable)
+		c.cached[s] = cache.New(s, c.config.CacheBytes/4, immutable)
 	}
 	return c.cached[s], key, nil
 }
@@ -139,7 +139,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 	}
 	t := &Table{
 		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{},
-		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes}),
+		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
 	}
 	if err := t.refresh(ctx); err != nil {
 		return nil, err

@@ -49,7 +49,8 @@ type Config struct {
 	// OverlayStore is the identity that reaches overlays in object stores, by the keys that catalogs have (s3.endpoint,
 	// s3.access-key-id, …). Empty: overlays are reached as their tables are.
 	OverlayStore map[string]string
-	// CacheBytes bounds the memory for index and metadata bytes; 0: 256 MiB.
+	// CacheBytes bounds the memory for index and metadata bytes; 0: 256 MiB. A quarter holds decoded manifests, for each open
+	// table and each store of overlays its own; the tables of a client share the rest.
 	CacheBytes int64
 	// Memory bounds what a query or build holds beside the caches; 0: 1 GiB.
 	Memory int64

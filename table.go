@@ -68,6 +68,9 @@ func (t *Table) refresh(ctx context.Context) error {
 	return nil
 }
 
+// maxSnapshots is how many snapshots' facts a table keeps for time travel.
+const maxSnapshots = 16
+
 // snapshot is the facts of the snapshot that at selects, from memory while they are fresh enough.
 func (t *Table) snapshot(ctx context.Context, at string) (*facts.Snapshot, error) {
 	t.mu.Lock()
@@ -95,6 +98,9 @@ func (t *Table) snapshot(ctx context.Context, at string) (*facts.Snapshot, error
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.table == table {
+		if len(t.facts) == maxSnapshots {
+			clear(t.facts)
+		}
 		t.facts[at] = s
 	}
 	return s, nil
