@@ -71,6 +71,16 @@ func (m *Mask) Set(size uint32) *rowset.Set {
 	if m == nil || m.positions == nil {
 		return rowset.None(size)
 	}
+	if m.positions.GetCardinality() > uint64(size)/64 {
+		words := make([]uint64, (uint64(size)+63)/64)
+		kept := m.positions
+		if !kept.IsEmpty() && kept.Maximum() >= size {
+			kept = kept.Clone()
+			kept.RemoveRange(uint64(size), 1<<32)
+		}
+		kept.WriteDenseTo(words)
+		return rowset.FromBits(size, words)
+	}
 	var out []rowset.Range
 	for start, end := range m.positions.Ranges() {
 		if start >= size {

@@ -181,14 +181,35 @@ func keeper(answer, decoded *rowset.Set) func(*column.Batch) *column.Batch {
 	words := answer.Words()
 	var rows []uint32
 	return func(b *column.Batch) *column.Batch {
+		if b.Pos == nil {
+			rows = appendSet(rows[:0], words, b.Start, b.Start+uint32(b.Rows))
+			return b.Pick(rows)
+		}
 		rows = rows[:0]
-		for i := range b.Rows {
-			if p := b.Position(i); words[p>>6]>>(p&63)&1 == 1 {
+		for i, p := range b.Pos[:b.Rows] {
+			if words[p>>6]>>(p&63)&1 == 1 {
 				rows = append(rows, uint32(i))
 			}
 		}
 		return b.Pick(rows)
 	}
+}
+
+// appendSet appends the places of the set bits in [from, to), counted from from.
+func appendSet(dst []uint32, words []uint64, from, to uint32) []uint32 {
+	for at := from &^ 63; at < to; at += 64 {
+		w := words[at>>6]
+		if at < from {
+			w &= ^uint64(0) << (from & 63)
+		}
+		if to-at < 64 {
+			w &= 1<<(to-at) - 1
+		}
+		for ; w != 0; w &= w - 1 {
+			dst = append(dst, at+uint32(bits.TrailingZeros64(w))-from)
+		}
+	}
+	return dst
 }
 
 // read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
