@@ -181,11 +181,14 @@ func (r *chunkReader) readRanges(step []rowset.Range) error {
 	return nil
 }
 
-// guard turns panics of decoding into corrupt faults and names file and column.
+// guard turns panics and unclassified errors of decoding into corrupt faults and names file and column.
 func (d *decoder) guard(col int, leaf *node, work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fault.New(fault.Corrupt, "", "%s", fmt.Sprint("decoding broke off: ", p))
+		}
+		if fault.Is(err, fault.Unclassified) && err != nil { // a decoder of the library
+			err = fault.Wrap(fault.Corrupt, "", err)
 		}
 		if err != nil {
 			name := d.b.cols[col].path.Name()
