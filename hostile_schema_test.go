@@ -150,6 +150,9 @@ func TestNameMappingChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 				agree(t, table, fmt.Sprintf("%s under %v", expr, m), "s.a = 10", "s.a = 100", "s.a IS NULL", "s.a >= 0")
+				if st, err := table.Status(ctx); err != nil || st.Indexes[0].Covered != 0 || len(st.Rejected) == 0 {
+					t.Errorf("%s under %v: status says that %d rows are covered, rejected %v (%v)", expr, m, st.Indexes[0].Covered, st.Rejected, err)
+				}
 				for _, want := range []int{1, 0} { // what is no longer believed is built anew, once
 					if r, err := table.Sync(ctx, skomer.SyncOptions{}); err != nil || r.Artifacts != want {
 						t.Errorf("%s under %v: sync made %d artifacts, want %d (%v)", expr, m, r.Artifacts, want, err)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -77,16 +79,16 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows,
 		})
 	}
-	t.coverage(st, s.Files.Stated, s.Files.Size, s.Files.Records, v, lineage.Options{
-		TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID,
-	})
+	t.coverage(st, s, v)
 	return st, nil
 }
 
 // coverage fills in how much of the snapshot each index covers and what was not believed.
-func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *overlay.Version, o lineage.Options) {
+func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
+	o := lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID}
+	f := &s.Files
 	var found []overlay.Placement
-	for i, path := range stated {
+	for i, path := range f.Stated {
 		covered := make([]bool, len(st.Indexes))
 		found = v.AppendFind(found[:0], path)
 		for _, p := range found {
@@ -95,10 +97,11 @@ func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *
 				st.Rejected["unreadable"]++
 				continue
 			}
-			now := lineage.Current{FooterRecords: lineage.Unknown}
-			now.Path, now.Size, now.Records = path, size[i], records[i]
-			recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
-			if verdict := lineage.Check(info.Claim(), recorded, now, o); !verdict.OK() {
+			verdict := p.Check(&info, f.Size[i], f.Records[i], "", o)
+			if verdict.OK() && scan.Renamed(&info, s) != "" {
+				verdict.Reason = lineage.LeafMismatch
+			}
+			if !verdict.OK() {
 				st.Rejected[verdict.Reason.String()]++
 				continue
 			}
@@ -106,7 +109,7 @@ func (t *Table) coverage(st *Status, stated []string, size, records []int64, v *
 		}
 		for k, yes := range covered {
 			if yes {
-				st.Indexes[k].Covered += records[i]
+				st.Indexes[k].Covered += f.Records[i]
 			}
 		}
 	}

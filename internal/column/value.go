@@ -1,7 +1,6 @@
 package column
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"math"
@@ -174,6 +173,3 @@ func first(b []byte) byte {
 	}
 	return b[0]
 }
-
-// CompareBytes is unsigned byte order, the order of strings, binary, fixed and UUIDs.
-func CompareBytes(a, b []byte) int { return bytes.Compare(a, b) }

@@ -49,16 +49,6 @@ func Reasons() []Reason {
 	return out
 }
 
-// Repairable reports whether building the artifact anew can help, so that the file is queued for repair.
-func (r Reason) Repairable() bool {
-	switch r {
-	case Valid, FromFuture, NewerFormat, OtherTable, TooManyRows, FooterRowsMismatch, TagUnknown, HashUnknown:
-		return false
-	default:
-		return true
-	}
-}
-
 // Verdict is the outcome of a check. The zero value is valid.
 type Verdict struct {
 	Reason  Reason

@@ -161,10 +161,7 @@ func (r *run) covered(i, n int, found []overlay.Placement) bool {
 		if !ok {
 			continue
 		}
-		now := lineage.Current{FooterRecords: lineage.Unknown}
-		now.Path, now.Size, now.Records = p.Identity.Path, f.Size[i], f.Records[i]
-		recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
-		if lineage.Check(info.Claim(), recorded, now, r.lineage()).OK() && scan.Renamed(&info, r.snapshot) == "" {
+		if p.Check(&info, f.Size[i], f.Records[i], "", r.lineage()).OK() && scan.Renamed(&info, r.snapshot) == "" {
 			return true
 		}
 	}

@@ -202,6 +202,15 @@ func (v *Version) Artifact(at Place) (a ArtifactInfo, ok bool) {
 	return a, ok && a.Bundle != "" && a.Files > 0
 }
 
+// Check runs the lineage check of the artifact for the placed file, of which the snapshot's manifest states size and records; tag is
+// its present entity tag, empty where it was not looked up.
+func (p *Placement) Check(a *ArtifactInfo, size, records int64, tag store.Tag, o lineage.Options) lineage.Verdict {
+	now := lineage.Current{FooterRecords: lineage.Unknown}
+	now.Path, now.Size, now.Records, now.Tag = p.Identity.Path, size, records, string(tag)
+	recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
+	return lineage.Check(a.Claim(), recorded, now, o)
+}
+
 // Covered is one file of a segment.
 type Covered struct {
 	First   uint32 // ordinal of its first row

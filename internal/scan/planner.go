@@ -263,11 +263,8 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 		e.reject(p, f.Path, "unreadable", "its entry in the overlay makes no sense")
 		return false
 	}
-	now := lineage.Current{FooterRecords: lineage.Unknown}
-	now.Path, now.Size, now.Records = p.Identity.Path, f.Size, int64(f.Records)
-	now.Tag = string(f.Tag) // known in strict mode only
-	recorded := lineage.File{Path: p.Identity.Path, Size: p.Identity.Size, Records: p.Identity.Records, Tag: string(p.Identity.Tag)}
-	if v := lineage.Check(info.Claim(), recorded, now, e.lineage); !v.OK() {
+	// the tag is known in strict mode only
+	if v := p.Check(&info, f.Size, int64(f.Records), f.Tag, e.lineage); !v.OK() {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
 		return false
 	}
