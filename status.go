@@ -1,0 +1,90 @@
+package skomer
+
+import (
+	"context"
+
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
+)
+
+// Status compares the overlay with the table as it is now. A table that is not mounted has a status too.
+func (t *Table) Status(ctx context.Context) (*Status, error) {
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	s, err := t.snapshot(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	st := &Status{
+		Table: t.name, TableUUID: s.TableUUID, Overlay: t.where, SnapshotID: s.ID, Files: s.Files.Len(),
+		Indexes: []Index{}, Rejected: map[string]int64{}, Warnings: []string{},
+	}
+	for _, n := range s.Files.Records {
+		st.Rows += n
+	}
+	v, err := t.overlay.Latest(ctx)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		t.saw(nil)
+		return st, nil
+	case err != nil:
+		return nil, err
+	}
+	t.saw(v)
+	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
+	st.LastSync = timeOf(v.Upstream().LastSyncMs)
+	if err := v.Broken(); err != nil {
+		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
+	}
+	for _, w := range v.Warnings() {
+		st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
+	}
+	for _, d := range v.Indexes() {
+		st.Indexes = append(st.Indexes, Index{
+			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows,
+		})
+	}
+	t.coverage(st, s, v)
+	return st, nil
+}
+
+// coverage fills in how much of the snapshot each index covers and what was not believed.
+func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
+	o := lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID}
+	f := &s.Files
+	var found []overlay.Placement
+	for i, path := range f.Stated {
+		covered := make([]bool, len(st.Indexes))
+		found = v.AppendFind(found[:0], path)
+		for _, p := range found {
+			info, ok := v.Artifact(p.At)
+			if !ok {
+				st.Rejected["unreadable"]++
+				continue
+			}
+			verdict := p.Check(&info, f.Size[i], f.Records[i], "", o)
+			if verdict.OK() && scan.Renamed(&info, s) != "" {
+				verdict.Reason = lineage.LeafMismatch
+			}
+			if !verdict.OK() {
+				st.Rejected[verdict.Reason.String()]++
+				continue
+			}
+			covered[p.Index] = true
+		}
+		for k, yes := range covered {
+			if yes {
+				st.Indexes[k].Covered += f.Records[i]
+			}
+		}
+	}
+	v.Each(func(a overlay.ArtifactInfo) bool {
+		st.Indexes[a.Index].Artifacts++
+		st.Indexes[a.Index].Bytes += a.Body.Len + a.Root.Len
+		return true
+	})
+}
