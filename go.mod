@@ -23,7 +23,10 @@ require (
 	modernc.org/sqlite v1.57.0
 )
 
-require github.com/kr/text v0.2.0 // indirect
+require (
+	github.com/apache/datasketches-go v0.2.0 // indirect
+	github.com/kr/text v0.2.0 // indirect
+)
 
 require (
 	cloud.google.com/go v0.123.0 // indirect
