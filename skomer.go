@@ -135,10 +135,15 @@ type Status struct {
 	SnapshotID     int64            `json:"snapshot_id"`        // of the table now
 	SyncedSnapshot int64            `json:"synced_snapshot_id"` // of the last sync
 	LastSync       time.Time        `json:"last_sync"`
+	// LagSeconds is how long the table has been ahead of the overlay: since the first snapshot that was not synced.
+	LagSeconds float64 `json:"lag_seconds"`
 	Files          int              `json:"files"`
 	Rows           int64            `json:"rows"`
 	Indexes        []Index          `json:"indexes"`
-	Rejected       map[string]int64 `json:"rejected"`
+	Bundles        int              `json:"bundles"` // objects that hold artifacts
+	Bytes          int64            `json:"bytes"`   // of the artifacts of all indexes
+	Backlog        Backlog          `json:"backlog"`
+	Rejected       map[string]int64 `json:"rejected"` // artifacts by reason
 	Warnings       []string         `json:"warnings"`
 }
 

@@ -2,6 +2,8 @@ package skomer
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -37,6 +39,7 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	t.saw(v)
 	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
 	st.LastSync = timeOf(v.Upstream().LastSyncMs)
+	st.LagSeconds = lag(t.metadata().Snapshots(), s.ID, st.SyncedSnapshot, st.LastSync, time.Now()).Seconds()
 	if err := v.Broken(); err != nil {
 		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
 	}
@@ -81,10 +84,20 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 				st.Indexes[k].Covered += f.Records[i]
 			}
 		}
+		if slices.Contains(covered, false) && f.Format[i] == facts.Parquet && !f.Encrypted[i] {
+			st.Backlog.Files++
+			st.Backlog.Rows += f.Records[i]
+			st.Backlog.Bytes += f.Size[i]
+		}
 	}
+	st.Backlog.estimate(t.client.config.Workers)
+	bundles := map[string]bool{}
 	v.Each(func(a overlay.ArtifactInfo) bool {
+		bundles[a.Bundle] = true
+		st.Bytes += a.Body.Len + a.Root.Len
 		st.Indexes[a.Index].Artifacts++
 		st.Indexes[a.Index].Bytes += a.Body.Len + a.Root.Len
 		return true
 	})
+	st.Bundles = len(bundles)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +19,15 @@ const longStatus = `Shows the overlay of a table against the table: which snapsh
 rejected and why.
 
 --fail-on takes conditions separated by commas and exits with 8 if one of them holds: coverage<PERCENT is about the least covered
-index, rejected>N about artifacts that are not believed. They are meant for monitors.`
+index, lag>DURATION about the time since the first snapshot that was not synced, backlog>N about data files that an index lacks,
+rejected>N about artifacts that are not believed. They are meant for monitors.`
 
 func (a *app) statusCommand() *cobra.Command {
 	var failOn string
 	cmd := &cobra.Command{
 		Use: "status TABLE", Short: "Show how the indexes stand against the table", Long: longStatus,
 		Example: `  skomer status lake/flights
-  skomer status prod.web.events --fail-on 'coverage<95,rejected>0' -q`,
+  skomer status prod.web.events --fail-on 'lag>1h,coverage<95,rejected>0' -q`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
@@ -55,7 +57,7 @@ func (a *app) statusCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&failOn, "fail-on", "", "exit with 8 if a condition holds, such as 'coverage<95,rejected>0'")
+	cmd.Flags().StringVar(&failOn, "fail-on", "", "exit with 8 if a condition holds, such as 'lag>1h,coverage<95,rejected>0'")
 	return cmd
 }
 
@@ -92,6 +94,7 @@ func (a *app) printStatus(s *skomer.Status) error {
 			rows = append(rows, [2]string{"synced snapshot", fmt.Sprint(s.SyncedSnapshot)})
 		}
 	}
+	rows = append(rows, standing(s)...)
 	for _, reason := range slices.Sorted(maps.Keys(s.Rejected)) {
 		rows = append(rows, [2]string{"rejected", fmt.Sprintf("%s artifacts: %s", number(s.Rejected[reason]), reason)})
 	}
@@ -108,6 +111,23 @@ func (a *app) printStatus(s *skomer.Status) error {
 	return a.showIndexes(s.Indexes)
 }
 
+// standing is how far the indexes are behind, and what they take.
+func standing(s *skomer.Status) (rows [][2]string) {
+	if s.LagSeconds > 0 {
+		rows = append(rows, [2]string{"lag", seconds(s.LagSeconds)})
+	}
+	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
+		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s files, %s rows, %s: about %s to sync",
+			number(b.Files), number(b.Rows), size(b.Bytes), seconds(b.Seconds))})
+	}
+	if s.Bundles > 0 {
+		rows = append(rows, [2]string{"bundles", fmt.Sprintf("%s, with %s of indexes", number(s.Bundles), size(s.Bytes))})
+	}
+	return rows
+}
+
+func seconds(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
+
 // condition is one part of --fail-on.
 type condition struct {
 	text  string
@@ -121,25 +141,51 @@ func parseConditions(text string) ([]condition, error) {
 		if part == "" {
 			continue
 		}
-		c := condition{text: part}
-		if bound, ok := strings.CutPrefix(part, "coverage<"); ok {
-			least, err := strconv.ParseFloat(strings.TrimSuffix(bound, "%"), 64)
-			if err != nil {
-				return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a percentage", bound)
-			}
-			c.holds = func(s *skomer.Status) bool { return leastCoverage(s) < least }
-		} else if bound, ok := strings.CutPrefix(part, "rejected>"); ok {
-			most, err := strconv.ParseInt(bound, 10, 64)
-			if err != nil {
-				return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a number", bound)
-			}
-			c.holds = func(s *skomer.Status) bool { return rejected(s) > most }
-		} else {
-			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a condition", part).WithFix("use coverage<PERCENT or rejected>N")
+		holds, err := parseCondition(part)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, c)
+		out = append(out, condition{part, holds})
 	}
 	return out, nil
+}
+
+func parseCondition(part string) (func(*skomer.Status) bool, error) {
+	at := strings.IndexAny(part, "<>")
+	if at < 0 {
+		return nil, unknownCondition(part)
+	}
+	name, bound := strings.TrimSpace(part[:at]), strings.TrimSpace(part[at+1:])
+	switch name + part[at:at+1] {
+	case "coverage<":
+		least, err := strconv.ParseFloat(strings.TrimSuffix(bound, "%"), 64)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a percentage", bound)
+		}
+		return func(s *skomer.Status) bool { return leastCoverage(s) < least }, nil
+	case "lag>":
+		most, err := time.ParseDuration(bound)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a duration", bound).WithFix("write it as 90s, 15m or 1h30m")
+		}
+		return func(s *skomer.Status) bool { return s.LagSeconds > most.Seconds() }, nil
+	case "rejected>", "backlog>":
+		most, err := strconv.ParseInt(bound, 10, 64)
+		if err != nil {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a number", bound)
+		}
+		if name == "backlog" {
+			return func(s *skomer.Status) bool { return int64(s.Backlog.Files) > most }, nil
+		}
+		return func(s *skomer.Status) bool { return rejected(s) > most }, nil
+	default:
+		return nil, unknownCondition(part)
+	}
+}
+
+func unknownCondition(part string) error {
+	return fault.New(fault.Invalid, "--fail-on", "%q is not a condition", part).
+		WithFix("use lag>DURATION, coverage<PERCENT, backlog>FILES or rejected>N")
 }
 
 // leastCoverage is the percentage of rows that the least covered index covers; a table without indexes is covered by none.

@@ -1,0 +1,44 @@
+package skomer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/lake"
+)
+
+func TestLag(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
+	history := []lake.SnapshotInfo{
+		{ID: 1, Parent: -1, TimestampMs: at(1).UnixMilli()},
+		{ID: 2, Parent: 1, TimestampMs: at(2).UnixMilli()},
+		{ID: 3, Parent: 2, TimestampMs: at(3).UnixMilli()},
+		{ID: 4, Parent: 1, TimestampMs: at(4).UnixMilli()}, // a branch, or where the table went after a rollback
+	}
+	for _, c := range []struct {
+		name            string
+		current, synced int64
+		lastSync        time.Time
+		hours           float64
+	}{
+		{"in step", 3, 3, at(5), 0},
+		{"two snapshots behind: since the first of them", 3, 1, at(1), 8},
+		{"one behind", 3, 2, at(2), 7},
+		{"never synced: since the first that is known", 3, 3, time.Time{}, 9},
+		{"an empty table", -1, -1, time.Time{}, 0},
+		{"rolled back: since the sync", 2, 3, at(6), 4},
+		{"rolled back and went on", 4, 3, at(6), 4},
+		{"the synced snapshot expired", 3, 77, at(6), 4},
+		{"a clock that goes wrong", 3, 2, at(2), 0},
+	} {
+		now := at(10)
+		if c.name == "a clock that goes wrong" {
+			now = at(0)
+		}
+		require.InDelta(t, c.hours, lag(history, c.current, c.synced, c.lastSync, now).Hours(), 1e-9, c.name)
+	}
+	loop := []lake.SnapshotInfo{{ID: 1, Parent: 2, TimestampMs: 1}, {ID: 2, Parent: 1, TimestampMs: 1}}
+	require.Positive(t, lag(loop, 1, 9, time.Time{}, at(1)), "metadata that goes in a circle ends")
+}
