@@ -113,7 +113,7 @@ func (a *app) printStatus(s *skomer.Status) error {
 
 // standing is how far the indexes are behind, and what they take.
 func standing(s *skomer.Status) (rows [][2]string) {
-	if s.LagSeconds > 0 {
+	if s.LagSeconds > 0 && !s.LastSync.IsZero() {
 		rows = append(rows, [2]string{"lag", seconds(s.LagSeconds)})
 	}
 	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
