@@ -52,6 +52,8 @@ type Syncer struct {
 	Build    *build.Builder
 	Workers  int // units built side by side; 0: one
 	Progress func(Progress)
+	// Phases run after the builds, in this order.
+	Phases []Phase
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
@@ -78,6 +80,9 @@ func (y *Syncer) Sync(ctx context.Context, s *facts.Snapshot) (*Report, error) {
 			return &r.report, err
 		}
 		units = cut(r.later)
+	}
+	if err := r.phases(ctx); err != nil {
+		return &r.report, err
 	}
 	return &r.report, r.finish(ctx)
 }
