@@ -87,6 +87,11 @@ type Kind interface {
 	NewBuilder(spec Spec, budget Budget) (Builder, error)
 	// Open reads a root, whose checksum the caller has verified, of an artifact over rows rows. A damaged root is a Corrupt fault.
 	Open(root []byte, rows uint32) (Reader, error)
+	// Merge writes the artifact over the rows that m keeps of the sources; spec describes the new segment. What it answers is what an
+	// artifact built from those rows may answer: rows that m drops never come back, nulls and NaNs move with the values, and what a
+	// source has too many of stays too many. A nil root with a reason means that these artifacts cannot be merged faithfully, or are
+	// not worth it: build the new one from the data. A damaged source is a Corrupt fault.
+	Merge(spec Spec, sources []Source, m *OrdinalMap, budget Budget, body Sink) (root []byte, reason string, err error)
 }
 
 // Reader answers leaves from one artifact. It is immutable, safe for concurrent use, and holds no more memory than a small

@@ -1,0 +1,54 @@
+package index
+
+import (
+	"errors"
+	"io"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+)
+
+// Source is an artifact to be merged.
+type Source struct {
+	Root []byte      // whose checksum the caller has verified
+	Rows uint32      // of its segment
+	Body io.ReaderAt // Size bytes; the units in it are verified as they are read
+	Size int64
+}
+
+// Unit reads and verifies a unit of the body into buf, which grows where it must. what names the artifact in faults.
+func (s *Source) Unit(what string, u Unit, buf []byte) ([]byte, error) {
+	if u.Off < 0 || u.Len < 0 || u.Off > s.Size-u.Len {
+		return nil, Broken(what, "unit of %d bytes at %d in a body of %d", u.Len, u.Off, s.Size)
+	}
+	if int64(cap(buf)) < u.Len {
+		buf = make([]byte, u.Len)
+	}
+	buf = buf[:u.Len]
+	n, err := s.Body.ReadAt(buf, u.Off)
+	if n < len(buf) && err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, Broken(what, "body ends within the unit of %d bytes at %d", u.Len, u.Off)
+		}
+		return nil, fault.About(what, err)
+	}
+	return buf, Wave{u}.Check(what, [][]byte{buf})
+}
+
+// Mergeable checks what every merge of artifacts over one column needs: a sealed map over exactly these sources and onto the rows of
+// spec. It returns the spec's encoding; the sources' own may be one that it was promoted from.
+func Mergeable(kind string, spec *Spec, sources []Source, m *OrdinalMap, encoding func(string, []column.Path) (Encoding, error)) (Encoding, error) {
+	e, err := encoding(kind, spec.Columns)
+	if err != nil {
+		return e, err
+	}
+	if !m.sealed || len(sources) != m.Sources() || spec.Rows != m.Rows() {
+		return e, fault.New(fault.Invalid, kind, "%d sources and %d rows to merge by a map of %d and %d", len(sources), spec.Rows, m.Sources(), m.Rows())
+	}
+	for i := range sources {
+		if sources[i].Rows != m.SourceRows(i) {
+			return e, fault.New(fault.Invalid, kind, "source %d has %d rows, its map %d", i, sources[i].Rows, m.SourceRows(i))
+		}
+	}
+	return e, nil
+}
