@@ -13,7 +13,7 @@ import (
 
 // The body of a version. Integers are little-endian, varints unsigned LEB128:
 //
-//	"SKOV", version u8 = 1, three zero bytes
+//	"SKOV", version u8 = 2, three zero bytes
 //	u32 length of the header, header: JSON
 //	varint number of chunks; per chunk, oldest first:
 //	    varint length and bytes of the name below chunks/
@@ -23,12 +23,17 @@ import (
 //	    SHA-256 of the object, 32 bytes
 //	    tombstones: form u8 = 1, varint count, per artifact the varint distance from the one before (the first from 0)
 //	                form u8 = 2, varint count of words, u64 words, a bit per artifact, least significant first
+//	varint number of lists of derived objects; per list, oldest first:
+//	    varint length and bytes of the name below chunks/
+//	    varint entries, varint length, u32 CRC32C, SHA-256
+//	    tombstones, a bit per entry
 //	u32 CRC32C of everything before it
 //
+// Version 1 had no lists of derived objects.
 // An artifact speaks if its index is among the header's indexes and it has no tombstone: dropping an index touches no chunk.
 const (
 	bodyMagic   = "SKOV"
-	bodyVersion = 1
+	bodyVersion = 2
 	maxBody     = 64 << 20
 	maxHeader   = 16 << 20
 	maxChunks   = 64
@@ -69,6 +74,7 @@ type chunkRef struct {
 type body struct {
 	header header
 	chunks []chunkRef
+	lists  []listRef
 }
 
 func (b *body) encode() ([]byte, error) {
@@ -76,8 +82,9 @@ func (b *body) encode() ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "overlay version", err)
 	}
-	if len(head) > maxHeader || len(b.chunks) > maxChunks || len(b.header.Indexes) > maxIndexes {
-		return nil, fault.New(fault.Exhausted, "overlay version", "%d header bytes, %d chunks, %d indexes", len(head), len(b.chunks), len(b.header.Indexes))
+	if len(head) > maxHeader || len(b.chunks) > maxChunks || len(b.lists) > maxLists || len(b.header.Indexes) > maxIndexes {
+		return nil, fault.New(fault.Exhausted, "overlay version", "%d header bytes, %d chunks, %d lists, %d indexes",
+			len(head), len(b.chunks), len(b.lists), len(b.header.Indexes))
 	}
 	var w bytescan.Writer
 	w.Bytes([]byte(bodyMagic))
@@ -96,6 +103,10 @@ func (b *body) encode() ([]byte, error) {
 		w.Bytes(c.sha[:])
 		c.dead.encode(&w)
 	}
+	w.Uvarint(uint64(len(b.lists)))
+	for i := range b.lists {
+		b.lists[i].encode(&w)
+	}
 	w.U32(bytescan.CRC32C(w.Buf))
 	return w.Buf, nil
 }
@@ -110,8 +121,9 @@ func parseBody(name string, raw []byte) (*body, error) {
 		r.Fail("no overlay version")
 		return nil, r.Err()
 	}
-	if v := r.U8(); v != bodyVersion {
-		return nil, newerFormat(name, int(v), bodyVersion)
+	format := int(r.U8())
+	if format < 1 || format > bodyVersion {
+		return nil, newerFormat(name, format, bodyVersion)
 	}
 	end := len(raw) - 4
 	if err := bytescan.CheckCRC(name, raw[:end], bytescan.NewReader(name, raw[end:]).U32()); err != nil {
@@ -136,6 +148,12 @@ func parseBody(name string, raw []byte) (*body, error) {
 	for i := range b.chunks {
 		b.chunks[i] = parseChunkRef(r)
 	}
+	if format > 1 {
+		b.lists = make([]listRef, r.Count(maxLists, minListRef))
+		for i := range b.lists {
+			b.lists[i] = parseListRef(r)
+		}
+	}
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
@@ -143,10 +161,7 @@ func parseBody(name string, raw []byte) (*body, error) {
 }
 
 func parseChunkRef(r *bytescan.Reader) chunkRef {
-	c := chunkRef{name: r.String(maxName)}
-	if r.Err() == nil && (c.name == "" || strings.Contains(c.name, "/")) {
-		r.Fail("chunk named %q", c.name)
-	}
+	c := chunkRef{name: chunkName(r)}
 	c.artifacts = r.Count(math.MaxInt32, 0)
 	c.files = r.Count(math.MaxInt32, 0)
 	c.hotLen, c.hotCRC = int64(r.Count(maxChunkHot, 0)), r.U32()
@@ -159,6 +174,15 @@ func parseChunkRef(r *bytescan.Reader) chunkRef {
 		c.dead = decodeBits(r, c.artifacts)
 	}
 	return c
+}
+
+// chunkName reads the name of an object below chunks/.
+func chunkName(r *bytescan.Reader) string {
+	name := r.String(maxName)
+	if r.Err() == nil && (name == "" || strings.Contains(name, "/")) {
+		r.Fail("chunk named %q", name)
+	}
+	return name
 }
 
 // newerFormat is the error for bytes of a later format.

@@ -32,6 +32,11 @@ type draft struct {
 	taken   map[claimed]bool // by fresh
 	keys    map[Key]bool     // of fresh
 	bundles map[string]bundleInfo
+
+	deadDerived []bitset // per list of base
+	putDerived  map[DerivedKey]Derived
+	mergeLists  []int // lists of base that are written anew
+
 	inlined int              // bytes of roots in fresh
 	columns []lineage.Column // of the artifact before
 	shape   string           // and their JSON
@@ -48,9 +53,10 @@ type claimed struct {
 // Receipt is the outcome of a commit.
 type Receipt struct {
 	Version   *Version
-	Changed   bool        // false: nothing was left to do, and Version is the one that already said so
-	Indexes   []string    // per Add, in order: the id of the new index or of the equal one that was there
-	Discarded []Discarded // artifacts that were not published
+	Changed   bool         // false: nothing was left to do, and Version is the one that already said so
+	Indexes   []string     // per Add, in order: the id of the new index or of the equal one that was there
+	Discarded []Discarded  // artifacts that were not published
+	Unfit     []DerivedKey // derived objects that were not put: their index is dropped, or what they were made from is gone
 }
 
 // Discarded is an artifact that was not published, and why.

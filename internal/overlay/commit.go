@@ -31,11 +31,14 @@ const (
 // commit may still appear. Committing the same changes again is safe then.
 func (o *Overlay) Commit(ctx context.Context, base *Version, changes ...Change) (*Receipt, error) {
 	r, err := o.commit(ctx, base, changes)
-	if err == nil && r.Changed && (len(r.Version.body.chunks) >= crowded || slices.ContainsFunc(changes, endsSync)) {
+	if err == nil && r.Changed && (r.Version.crowded() || slices.ContainsFunc(changes, endsSync)) {
 		_, _ = o.Compact(ctx) // the commit stands; the next one tries again
 	}
 	return r, err
 }
+
+// crowded reports whether a version has very many chunks or lists.
+func (v *Version) crowded() bool { return max(len(v.body.chunks), len(v.body.lists)) >= crowded }
 
 func endsSync(c Change) bool {
 	_, ok := c.(synced)
@@ -44,7 +47,7 @@ func endsSync(c Change) bool {
 
 func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change) (*Receipt, error) {
 	id := uuid.NewString()
-	puts := &chunkPuts{overlay: o, commit: id, written: map[[32]byte]chunkRef{}}
+	puts := o.newPuts(id)
 	base := o.newestKnown(planned)
 	for try := 1; try <= commitTries; try++ {
 		var err error
@@ -105,6 +108,11 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err != nil {
 		return nil, notConflict(err)
 	}
+	lists, freshList, err := d.nextLists(ctx, puts)
+	if err != nil {
+		return nil, notConflict(err)
+	}
+	b.lists = lists
 	raw, err := b.encode()
 	if err != nil {
 		return nil, err
@@ -112,7 +120,7 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err := o.putVersion(ctx, b, raw); err != nil {
 		return nil, err
 	}
-	v := o.successor(base, b, fresh)
+	v := o.successor(base, b, fresh, freshList)
 	o.remember(v)
 	o.head.write(o, v)
 	d.receipt.Version, d.receipt.Changed = v, true
@@ -145,8 +153,9 @@ func usable(base *Version) error {
 }
 
 // successor is the version that was just committed, without reading it.
-func (o *Overlay) successor(base *Version, b *body, fresh *chunk) *Version {
-	v := &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), overlay: o, warnings: base.warnings}
+func (o *Overlay) successor(base *Version, b *body, fresh *chunk, freshList *derivedList) *Version {
+	v := o.versionOf(b)
+	v.warnings = base.warnings
 	known := map[string]*chunk{}
 	for i, c := range base.body.chunks {
 		known[c.name] = base.views[i].chunk
@@ -154,6 +163,15 @@ func (o *Overlay) successor(base *Version, b *body, fresh *chunk) *Version {
 	for i, c := range b.chunks {
 		if v.views[i].chunk = known[c.name]; fresh != nil && i == len(b.chunks)-1 {
 			v.views[i].chunk = fresh
+		}
+	}
+	lists := map[string]*derivedList{}
+	for i, c := range base.body.lists {
+		lists[c.name] = base.lists[i]
+	}
+	for i, c := range b.lists {
+		if v.lists[i] = lists[c.name]; freshList != nil && c.name == freshList.name {
+			v.lists[i] = freshList
 		}
 	}
 	v.bind()

@@ -120,7 +120,7 @@ func TestALostChunkSilencesOnlyItsOwnArtifacts(t *testing.T) {
 	// A second chunk beside the first, as if the first had been too large to be written anew.
 	d := o.newDraft(one, one, "handmade")
 	require.NoError(t, Publish(nil, build("b2", artifact(id, 0, fileID(2)))).apply(t.Context(), d))
-	puts := &chunkPuts{overlay: o, commit: "handmade", written: map[[32]byte]chunkRef{}}
+	puts := o.newPuts("handmade")
 	ref, _, err := puts.put(t.Context(), d.fresh)
 	require.NoError(t, err)
 	b := &body{header: d.header, chunks: append(one.body.chunks[:1:1], ref)}

@@ -3,7 +3,7 @@
 // An overlay is everything derived for one table, under one prefix:
 //
 //	<prefix>/versions/<20 digits: MaxUint64 − version>   one object per version; creating it is the commit
-//	<prefix>/chunks/<commit>-<n>                         lists of artifacts, shared by versions
+//	<prefix>/chunks/<commit>-<n>                         lists of artifacts and of derived objects, shared by versions
 //	<prefix>/inflight/<build id>                         builds that have begun and not yet committed
 //	<prefix>/detached_catalog.json                       a readable hint at the newest version
 //	<prefix>/data/…                                      bundles, named by their builders

@@ -15,7 +15,7 @@ import (
 func (o *Overlay) newDraft(planned, base *Version, commit string) *draft {
 	d := &draft{
 		overlay: o, planned: planned, base: base, commit: commit, receipt: &Receipt{},
-		taken: map[claimed]bool{}, keys: map[Key]bool{}, bundles: map[string]bundleInfo{},
+		taken: map[claimed]bool{}, keys: map[Key]bool{}, bundles: map[string]bundleInfo{}, putDerived: map[DerivedKey]Derived{},
 	}
 	d.header = base.body.header
 	d.header.Indexes = slices.Clone(d.header.Indexes)
@@ -23,6 +23,9 @@ func (o *Overlay) newDraft(planned, base *Version, commit string) *draft {
 	d.header.Previous = base.Commit()
 	for _, c := range base.body.chunks {
 		d.dead = append(d.dead, c.dead)
+	}
+	for _, c := range base.body.lists {
+		d.deadDerived = append(d.deadDerived, c.dead)
 	}
 	d.header.Version++
 	d.header.Commit = commit
@@ -88,6 +91,11 @@ type chunkPuts struct {
 	commit  string
 	n       int
 	written map[[32]byte]chunkRef
+	lists   map[[32]byte]listRef
+}
+
+func (o *Overlay) newPuts(commit string) *chunkPuts {
+	return &chunkPuts{overlay: o, commit: commit, written: map[[32]byte]chunkRef{}, lists: map[[32]byte]listRef{}}
 }
 
 func (w *chunkPuts) put(ctx context.Context, entries []entry) (ref chunkRef, c *chunk, err error) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,7 @@ func TestGoldenBody(t *testing.T) {
 			{name: "a-1", artifacts: 3, files: 3, hotLen: 4000, wideLen: 300, hotCRC: 1, wideCRC: 2, sha: [32]byte{3}},
 			{name: "b-1", artifacts: 300, files: 100, hotLen: 40000, wideLen: 3000, hotCRC: 4, wideCRC: 5, sha: [32]byte{6}, dead: bitset{0b1001, 0, 0, 0, 1}},
 		},
+		lists: []listRef{{name: "b-2", entries: 9, length: 900, crc: 7, sha: [32]byte{8}, dead: bitset{0b10}}},
 	}
 	raw, err := b.encode()
 	require.NoError(t, err)
@@ -53,6 +55,38 @@ func TestGoldenBody(t *testing.T) {
 	require.Equal(t, b.header, back.header)
 	require.Equal(t, b.chunks[0], back.chunks[0])
 	require.True(t, b.chunks[1].dead.equal(back.chunks[1].dead))
+	require.Equal(t, b.lists, back.lists)
+	old, err := parseBody("x", fromHex(t, "body-1.hex"))
+	require.NoError(t, err)
+	require.Equal(t, b.header, old.header)
+	require.Equal(t, back.chunks, old.chunks)
+	require.Empty(t, old.lists)
+}
+
+// fromHex reads a golden file back.
+func fromHex(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	require.NoError(t, err)
+	var out []byte
+	for line := range strings.Lines(string(text)) {
+		for _, b := range strings.Fields(line[10:min(len(line), 58)]) {
+			raw, err := hex.DecodeString(b)
+			require.NoError(t, err)
+			out = append(out, raw...)
+		}
+	}
+	return out
+}
+
+func TestGoldenList(t *testing.T) {
+	raw, err := encodeList([]Derived{
+		{Kind: "facts", Name: "s3://lake/t/metadata/1-m0.avro", Key: "facts/a", Len: 100, CRC: 1, Made: []string{"s3://lake/t/metadata/1-m0.avro"}},
+		{Kind: "facts", Name: "s3://lake/t/metadata/2-m0.avro", Key: "facts/b", Off: 300, Len: 200, CRC: 2, Meta: []byte(`{"rows":7}`)},
+		{Kind: "run", Name: "00", Index: "bloom-1", Key: "runs/1", Len: 1 << 40, CRC: 3},
+	})
+	require.NoError(t, err)
+	golden(t, "list.hex", raw)
 }
 
 func TestVersionNamesSortNewestFirst(t *testing.T) {

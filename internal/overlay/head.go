@@ -15,6 +15,7 @@ const HeadName = "detached_catalog.json"
 
 const (
 	maxHead     = 64 << 10
+	headVersion = 1
 	headTimeout = 10 * time.Second
 )
 
@@ -99,7 +100,7 @@ func (o *Overlay) putHead(v *Version) {
 }
 
 func (v *Version) headBytes() []byte {
-	h := Head{FormatVersion: bodyVersion, OverlayVersion: v.number, Table: v.Table(), Upstream: v.Upstream(), Mounted: v.Mounted(), Indexes: []string{}}
+	h := Head{FormatVersion: headVersion, OverlayVersion: v.number, Table: v.Table(), Upstream: v.Upstream(), Mounted: v.Mounted(), Indexes: []string{}}
 	for _, d := range v.Indexes() {
 		h.Indexes = append(h.Indexes, d.ID)
 	}

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -53,32 +54,46 @@ func (compact) apply(_ context.Context, d *draft) error {
 	if err := d.mounted(); err != nil {
 		return err
 	}
-	d.merge = d.fullTier()
-	d.changed = d.changed || len(d.merge) > 0
+	d.merge, d.mergeLists = d.fullTier(), d.fullListTier()
+	d.changed = d.changed || len(d.merge) > 0 || len(d.mergeLists) > 0
 	return nil
 }
 
 // fullTier is the chunks of the lowest tier that is full; where the version is crowded, of its smallest chunks.
 func (d *draft) fullTier() []int {
-	chunks := d.base.body.chunks
-	var order []int
-	for i := range chunks {
+	var chunks []sized
+	for i := range d.base.body.chunks {
 		if d.base.views[i].chunk != nil {
-			order = append(order, i)
+			chunks = append(chunks, sized{i, d.base.body.chunks[i].bytes()})
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(chunks[a].bytes() - chunks[b].bytes()) })
-	for from := 0; from < len(order); {
-		limit := d.overlay.sizes.tier
-		for limit < chunks[order[from]].bytes() {
-			limit *= int64(d.overlay.sizes.fanOut)
+	return d.overlay.sizes.full(chunks, len(d.base.body.chunks), d.overlay.sizes.tier)
+}
+
+// sized is a run, by its number, and its bytes.
+type sized struct {
+	no    int
+	bytes int64
+}
+
+// full is the runs of the lowest full tier, of which tier is the size of the lowest; all is the number of runs in the version.
+func (s sizes) full(runs []sized, all int, tier int64) []int {
+	slices.SortStableFunc(runs, func(a, b sized) int { return cmp.Compare(a.bytes, b.bytes) })
+	for from := 0; from < len(runs); {
+		limit := tier
+		for limit < runs[from].bytes {
+			limit *= int64(s.fanOut)
 		}
 		to, total := from, int64(0)
-		for ; to < len(order) && chunks[order[to]].bytes() <= limit && total+chunks[order[to]].bytes() <= d.overlay.sizes.merge; to++ {
-			total += chunks[order[to]].bytes()
+		for ; to < len(runs) && runs[to].bytes <= limit && total+runs[to].bytes <= s.merge; to++ {
+			total += runs[to].bytes
 		}
-		if to-from >= d.overlay.sizes.fanOut || len(chunks) >= crowded && to-from > 1 {
-			return order[from:to]
+		if to-from >= s.fanOut || all >= crowded && to-from > 1 {
+			out := make([]int, 0, to-from)
+			for _, r := range runs[from:to] {
+				out = append(out, r.no)
+			}
+			return out
 		}
 		from = max(to, from+1)
 	}

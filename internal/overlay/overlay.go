@@ -19,8 +19,9 @@ type Overlay struct {
 	sizes  sizes
 
 	mu     sync.Mutex
-	latest *Version          // the newest one seen
-	chunks map[string]*chunk // of latest, by name
+	latest *Version                // the newest one seen
+	chunks map[string]*chunk       // of latest, by name
+	lists  map[string]*derivedList // likewise
 
 	head headWriter
 }
@@ -35,7 +36,7 @@ func Open(st store.Store, prefix string, opts Options) *Overlay {
 	if opts.Now == nil {
 		opts.Now = systemMs
 	}
-	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, sizes: usualSizes, chunks: map[string]*chunk{}}
+	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, sizes: usualSizes, chunks: map[string]*chunk{}, lists: map[string]*derivedList{}}
 	return o
 }
 
@@ -130,9 +131,15 @@ func (o *Overlay) remember(v *Version) {
 		return
 	}
 	clear(o.chunks)
+	clear(o.lists)
 	for i, c := range v.body.chunks {
 		if v.views[i].chunk != nil {
 			o.chunks[c.name] = v.views[i].chunk
+		}
+	}
+	for i, c := range v.body.lists {
+		if v.lists[i] != nil {
+			o.lists[c.name] = v.lists[i]
 		}
 	}
 	if !slices.ContainsFunc(v.warnings, func(w Warning) bool { return !lasting(w.Reason) }) {
@@ -147,6 +154,7 @@ func (o *Overlay) forget(v *Version) {
 	if o.latest == v {
 		o.latest = nil
 		clear(o.chunks)
+		clear(o.lists)
 	}
 }
 
@@ -190,19 +198,32 @@ func fetchAll(ctx context.Context, st store.Store, key string) ([]byte, error) {
 	return r.Data[0], nil
 }
 
-// openVersion fetches the chunks that are not in memory, in one wave.
+func (o *Overlay) versionOf(b *body) *Version {
+	return &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), lists: make([]*derivedList, len(b.lists)), overlay: o}
+}
+
+// openVersion fetches the chunks and lists that are not in memory, in one wave.
 func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
-	v := &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), overlay: o}
+	v := o.versionOf(b)
 	var reads []store.Read
-	var missing []int
+	var open []func([]byte) error // of each read
 	o.mu.Lock()
 	for i, c := range b.chunks {
 		if known := o.chunks[c.name]; known != nil {
 			v.views[i].chunk = known
 			continue
 		}
-		missing = append(missing, i)
+		ref := &b.chunks[i]
+		open = append(open, func(raw []byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
 		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
+	}
+	for i, c := range b.lists {
+		if v.lists[i] = o.lists[c.name]; v.lists[i] != nil {
+			continue
+		}
+		ref := &b.lists[i]
+		open = append(open, func(raw []byte) (err error) { v.lists[i], err = ref.open(raw); return err })
+		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 	}
 	o.mu.Unlock()
 	if len(reads) == 0 {
@@ -216,7 +237,11 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 	reasons := make([]error, len(reads))
 	var checks sync.WaitGroup
 	for k, r := range results {
-		checks.Go(func() { v.views[missing[k]].chunk, reasons[k] = o.openRef(&b.chunks[missing[k]], r) })
+		checks.Go(func() {
+			if reasons[k] = r.Err; r.Err == nil {
+				reasons[k] = open[k](r.Data[0])
+			}
+		})
 	}
 	checks.Wait()
 	for k, err := range reasons {
@@ -228,15 +253,13 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 	return v, nil
 }
 
-func (o *Overlay) openRef(ref *chunkRef, r store.Result) (*chunk, error) {
-	if r.Err != nil {
-		return nil, r.Err
-	}
+// open reads the hot part of a chunk.
+func (ref *chunkRef) open(raw []byte) (*chunk, error) {
 	what := "artifact list " + ref.name
-	if err := bytescan.CheckCRC(what, r.Data[0], ref.hotCRC); err != nil {
+	if err := bytescan.CheckCRC(what, raw, ref.hotCRC); err != nil {
 		return nil, err
 	}
-	c, err := openChunk(ref.name, r.Data[0])
+	c, err := openChunk(ref.name, raw)
 	if err != nil {
 		return nil, err
 	}

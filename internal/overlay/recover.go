@@ -35,6 +35,11 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 			b.chunks = append(b.chunks, c)
 		}
 	}
+	for i, c := range good.body.lists {
+		if good.lists[i] != nil {
+			b.lists = append(b.lists, c)
+		}
+	}
 	raw, err := b.encode()
 	if err != nil {
 		return nil, err
@@ -42,7 +47,7 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	if err := o.putVersion(ctx, b, raw); err != nil {
 		return nil, err
 	}
-	v := o.successor(good, b, nil)
+	v := o.successor(good, b, nil, nil)
 	v.warnings = nil
 	o.remember(v)
 	o.head.write(o, v)

@@ -3,6 +3,7 @@ package overlay
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -13,10 +14,14 @@ import (
 type Version struct {
 	number   uint64
 	body     *body
-	views    []view // of body.chunks
+	views    []view         // of body.chunks
+	lists    []*derivedList // of body.lists; nil where one could not be read
 	warnings []Warning
 	broken   error // why the version's body could not be used; then it has no indexes and no artifacts
 	overlay  *Overlay
+
+	gather  sync.Once
+	derived []Derived // that speak, by kind and name
 }
 
 // view is a chunk as a version sees it.
