@@ -31,9 +31,10 @@ var rooms = map[string]room{
 
 	"internal/column":    {floor: 1, upTo: 0},
 	"internal/rowset":    {floor: 1, upTo: 0},
-	"internal/predicate": {floor: 1, upTo: 0, also: []string{"internal/column"}},
+	"internal/predicate": {floor: 1, upTo: 0, also: []string{"internal/column", "internal/analysis"}},
 	"internal/facts":     {floor: 1, upTo: 0, also: []string{"internal/column", "internal/predicate"}},
 	"internal/lineage":   {floor: 1, upTo: 0},
+	"internal/telemetry": {floor: 1, upTo: 0},
 	"internal/analysis":  {floor: 1, upTo: 0},
 
 	"internal/store":  {floor: 2, upTo: 0},
@@ -79,26 +80,27 @@ var beside = map[string]string{
 
 // libraries may be imported only by the named rooms, so that one room knows the library's traps and can replace it.
 var libraries = map[string][]string{
-	"github.com/apache/iceberg-go":       {"internal/lake"},
-	"github.com/apache/arrow-go":         {"", "internal/cli", "internal/lake"},
-	"github.com/parquet-go/parquet-go":   {"internal/parquetio", "internal/index", "internal/cli"},
-	"github.com/alecthomas/participle":   {"internal/predicate"},
-	"github.com/spf13/cobra":             {"internal/cli"},
-	"github.com/jedib0t/go-pretty":       {"internal/cli"},
-	"github.com/schollz/progressbar":     {"internal/cli"},
-	"gopkg.in/yaml.v3":                   {"internal/cli", "internal/lake"},
-	"modernc.org/sqlite":                 {"internal/lake"},
-	"github.com/RoaringBitmap/roaring":   {"internal/rowset", "internal/index", "internal/filemap", "internal/overlay", "internal/mask"},
-	"github.com/stretchr/testify":        {"internal/store"}, // store/storetest is a test suite
-	"github.com/aws/aws-sdk-go-v2":       {"internal/store"},
-	"github.com/aws/smithy-go":           {"internal/store"},
-	"github.com/johannesboyne/gofakes3":  {"internal/store"}, // store/s3/s3test runs a server for tests
-	"github.com/marcboeker/go-duckdb":    {},
-	"github.com/duckdb/duckdb-go":        {},
-	"github.com/pierrec/lz4":             {"internal/puffin", "internal/parquetio"},
-	"github.com/cespare/xxhash":          {"internal/index", "internal/filemap", "internal/store"},
-	"golang.org/x/sys/cpu":               {"internal/simd"},
-	"github.com/klauspost/compress/zstd": {"internal/puffin", "internal/parquetio", "internal/index", "internal/lake", "internal/overlay", "internal/filemap"},
+	"github.com/apache/iceberg-go":        {"internal/lake"},
+	"github.com/apache/arrow-go":          {"", "internal/cli", "internal/lake"},
+	"github.com/parquet-go/parquet-go":    {"internal/parquetio", "internal/index", "internal/cli"},
+	"github.com/alecthomas/participle":    {"internal/predicate"},
+	"github.com/spf13/cobra":              {"internal/cli"},
+	"github.com/jedib0t/go-pretty":        {"internal/cli"},
+	"github.com/schollz/progressbar":      {"internal/cli"},
+	"gopkg.in/yaml.v3":                    {"internal/cli", "internal/lake"},
+	"modernc.org/sqlite":                  {"internal/lake"},
+	"github.com/RoaringBitmap/roaring":    {"internal/rowset", "internal/index", "internal/filemap", "internal/overlay", "internal/mask"},
+	"github.com/stretchr/testify":         {"internal/store"}, // store/storetest is a test suite
+	"github.com/aws/aws-sdk-go-v2":        {"internal/store"},
+	"github.com/aws/smithy-go":            {"internal/store"},
+	"github.com/johannesboyne/gofakes3":   {"internal/store"}, // store/s3/s3test runs a server for tests
+	"github.com/marcboeker/go-duckdb":     {},
+	"github.com/duckdb/duckdb-go":         {},
+	"github.com/pierrec/lz4":              {"internal/puffin", "internal/parquetio"},
+	"github.com/cespare/xxhash":           {"internal/index", "internal/filemap", "internal/store"},
+	"golang.org/x/sys/cpu":                {"internal/simd"},
+	"github.com/prometheus/client_golang": {"", "internal/telemetry", "internal/cli"},
+	"github.com/klauspost/compress/zstd":  {"internal/puffin", "internal/parquetio", "internal/index", "internal/lake", "internal/overlay", "internal/filemap"},
 }
 
 // pkg is what go list says of a package.

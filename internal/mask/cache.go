@@ -13,6 +13,8 @@ type Cache struct {
 	used  int64
 	order *list.List
 	byKey map[any]*list.Element
+
+	hits, misses int64
 }
 
 type cached struct {
@@ -33,13 +35,22 @@ func (c *Cache) Used() int64 {
 	return c.used
 }
 
+// Count is how many values were asked for and kept, and were not.
+func (c *Cache) Count() (hits, misses int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hits, c.misses
+}
+
 func get[V any](c *Cache, key any) (v V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[key]
 	if e == nil {
+		c.misses++
 		return v, false
 	}
+	c.hits++
 	c.order.MoveToFront(e)
 	v, ok = e.Value.(*cached).value.(V)
 	return v, ok

@@ -21,6 +21,8 @@ type Footers struct {
 	used   int64
 	order  *list.List
 	byPath map[string]*list.Element
+
+	hits, misses int64
 }
 
 type footer struct {
@@ -40,14 +42,24 @@ func (c *Footers) get(path string, tag store.Tag) *footer {
 	defer c.mu.Unlock()
 	e := c.byPath[path]
 	if e == nil {
+		c.misses++
 		return nil
 	}
 	f := e.Value.(*footer)
 	if tag != "" && tag != f.tag {
+		c.misses++
 		return nil
 	}
+	c.hits++
 	c.order.MoveToFront(e)
 	return f
+}
+
+// Count is how many footers were asked for and kept, and were not.
+func (c *Footers) Count() (hits, misses int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.hits, c.misses
 }
 
 func (c *Footers) put(f *footer) {

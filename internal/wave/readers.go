@@ -17,6 +17,8 @@ type Kept struct {
 	used  int64
 	order *list.List
 	byKey map[readerKey]*list.Element
+
+	hits, misses int64
 }
 
 type readerKey struct {
@@ -41,10 +43,19 @@ func (k *Kept) Get(bundle string, root int64) index.Reader {
 	defer k.mu.Unlock()
 	e := k.byKey[readerKey{bundle, root}]
 	if e == nil {
+		k.misses++
 		return nil
 	}
+	k.hits++
 	k.order.MoveToFront(e)
 	return e.Value.(*keptReader).reader
+}
+
+// Count is how often Get has returned a reader and nil.
+func (k *Kept) Count() (hits, misses int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.hits, k.misses
 }
 
 // Put keeps a reader whose root has rootBytes bytes.
