@@ -67,6 +67,11 @@ func Asked(leaf *predicate.Leaf, e Encoding) (ask Ask, ok bool) {
 		}
 		prefix, _ := leaf.Pattern.Prefix()
 		return Ask{In: []Interval{PrefixInterval([]byte(prefix))}}, true
+	case predicate.ILike, predicate.Match:
+		if !text || leaf.Pattern == nil && leaf.Regex == nil {
+			return Ask{}, false
+		}
+		return Ask{In: []Interval{{NoHi: true}}}, true // every value is tried
 	default:
 		return Ask{}, false
 	}
@@ -137,8 +142,8 @@ func Successor(prefix []byte) (next []byte, ok bool) {
 }
 
 // Holds reports whether the leaf, without its sign, is true of the value with this key. Unlike the intervals alone it is exact
-// for LIKE too.
+// for patterns and regular expressions too.
 func (a *Ask) Holds(leaf *predicate.Leaf, key []byte) bool {
 	i := sort.Search(len(a.In), func(i int) bool { return !a.In[i].Above(key) })
-	return i < len(a.In) && !a.In[i].Below(key) && (leaf.Op != predicate.Like || leaf.Pattern.Match(key))
+	return i < len(a.In) && !a.In[i].Below(key) && (leaf.Pattern == nil && leaf.Regex == nil || leaf.MatchText(key))
 }

@@ -48,17 +48,46 @@ func Bind(d Dialect, c Column, op Op, literals ...Literal) (*Tree, error) {
 
 // BindLike makes the tree of column LIKE pattern, with an escape character if that is not 0.
 func BindLike(d Dialect, c Column, pattern string, escape rune) (*Tree, error) {
-	if c.Type().Kind != column.String {
-		return nil, notString(c)
+	return bindPattern(Leaf{Column: c, Op: Like, Dialect: d}, pattern, escape, CompilePattern)
+}
+
+// BindILike is BindLike without regard to case.
+func BindILike(d Dialect, c Column, pattern string, escape rune) (*Tree, error) {
+	return bindPattern(Leaf{Column: c, Op: ILike, Dialect: d}, pattern, escape, CompileAnyCase)
+}
+
+func bindPattern(l Leaf, pattern string, escape rune, compile func(string, rune) (*Pattern, error)) (*Tree, error) {
+	err := oneString(l.Column)
+	if err == nil {
+		l.Pattern, err = compile(pattern, escape)
 	}
-	if c.Path.Repeated() {
-		return nil, repeated(c)
-	}
-	p, err := CompilePattern(pattern, escape)
 	if err != nil {
 		return nil, err
 	}
-	return Of(Leaf{Column: c, Op: Like, Pattern: p, Dialect: d}), nil
+	return Of(l), nil
+}
+
+// BindMatch makes the tree of a regular expression that is found in a column's text.
+func BindMatch(d Dialect, c Column, text string, anyCase bool) (*Tree, error) {
+	if err := oneString(c); err != nil {
+		return nil, err
+	}
+	x, err := CompileRegex(text, anyCase)
+	if err != nil {
+		return nil, err
+	}
+	return Of(Leaf{Column: c, Op: Match, Regex: x, Dialect: d}), nil
+}
+
+func oneString(c Column) error {
+	switch {
+	case c.Type().Kind != column.String:
+		return notString(c)
+	case c.Path.Repeated():
+		return repeated(c)
+	default:
+		return nil
+	}
 }
 
 func repeated(c Column) error {
@@ -67,7 +96,7 @@ func repeated(c Column) error {
 }
 
 func notString(c Column) error {
-	return fault.New(fault.Invalid, c.Name(), "the column is a %s; LIKE and starts-with are for strings", c.Type())
+	return fault.New(fault.Invalid, c.Name(), "the column is a %s; LIKE, starts-with and ~ are for strings", c.Type())
 }
 
 // unknown is the test whose answer is NULL on every row.

@@ -65,7 +65,9 @@ func (n *node) work() int {
 		return 0
 	case l.Op == Contains:
 		return 40
-	case l.Op == Like:
+	case l.Op == Match:
+		return 60
+	case l.Op == Like || l.Op == ILike:
 		return 30
 	case l.Column.Type().Size() == 0 && l.Column.Type().Kind != column.Bool:
 		return 20

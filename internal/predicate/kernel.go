@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/skomerdb/skomer/internal/analysis"
 	"github.com/skomerdb/skomer/internal/column"
 )
 
@@ -24,8 +25,10 @@ func newKernel(l *Leaf) kernel {
 	switch l.Op {
 	case StartsWith:
 		return prefix(l.Values[0].S)
-	case Like:
+	case Like, ILike:
 		return like{l.Pattern}
+	case Match:
+		return match{l.Regex}
 	case In:
 		if len(l.Values) == 0 {
 			return never{}
@@ -308,9 +311,27 @@ func (k prefix) word(v *column.Vector, base, _ int, lanes uint64) (out uint64) {
 type like struct{ pattern *Pattern }
 
 func (k like) word(v *column.Vector, base, _ int, lanes uint64) (out uint64) {
+	var folded []byte
 	for rest := lanes; rest != 0; rest &= rest - 1 {
 		i := bits.TrailingZeros64(rest)
-		if k.pattern.Match(v.Raw(base + i)) {
+		text := v.Raw(base + i)
+		if k.pattern.AnyCase {
+			folded = analysis.AppendFold(folded[:0], text)
+			text = folded
+		}
+		if k.pattern.matchFolded(text) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
+
+type match struct{ regex *Regex }
+
+func (k match) word(v *column.Vector, base, _ int, lanes uint64) (out uint64) {
+	for rest := lanes; rest != 0; rest &= rest - 1 {
+		i := bits.TrailingZeros64(rest)
+		if k.regex.Match(v.Raw(base + i)) {
 			out |= 1 << i
 		}
 	}

@@ -84,6 +84,12 @@ func (l *Leaf) appendKey(dst []byte) []byte {
 		dst = binary.AppendVarint(dst, int64(l.Pattern.Escape))
 		return append(dst, l.Pattern.Text...)
 	}
+	if l.Regex != nil {
+		if l.Regex.AnyCase {
+			dst = append(dst, 'i')
+		}
+		return append(append(dst, ':'), l.Regex.Text...)
+	}
 	for _, v := range l.Values {
 		dst = binary.AppendUvarint(dst, uint64(len(v.S)))
 		dst = column.AppendKey(dst, v)
@@ -108,6 +114,18 @@ func (l *Leaf) Matches(v column.Value, null bool) bool {
 	}
 }
 
+// MatchText is the plain test of Like, ILike and Match.
+func (l *Leaf) MatchText(text []byte) bool {
+	switch {
+	case l.Pattern != nil:
+		return l.Pattern.Match(text)
+	case l.Regex != nil:
+		return l.Regex.Match(text)
+	default:
+		return false
+	}
+}
+
 // holds is the plain test of a non-null value, IEEE 754 on floats.
 func (l *Leaf) holds(v column.Value) bool {
 	switch l.Op {
@@ -115,8 +133,8 @@ func (l *Leaf) holds(v column.Value) bool {
 		return v.IsNaN()
 	case StartsWith:
 		return strings.HasPrefix(v.S, l.Values[0].S)
-	case Like:
-		return l.Pattern.Match([]byte(v.S))
+	case Like, ILike, Match:
+		return l.MatchText([]byte(v.S))
 	}
 	if v.IsNaN() {
 		return false

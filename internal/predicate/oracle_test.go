@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func (s *syntax) sqlTest(c cell) truth {
 		}
 	case op == "nan":
 		got = truthOf(c.v.IsNaN())
-	case op == "like" || op == "prefix":
+	case op == "like" || op == "ilike" || op == "prefix" || op == "match" || op == "match-any":
 		got = truthOf(s.matchText(op, c.v.S))
 	case op == "in":
 		got = no
@@ -133,7 +134,20 @@ func (s *syntax) matchText(op, text string) bool {
 	if op == "prefix" {
 		return strings.HasPrefix(text, s.values[0].text)
 	}
+	switch op {
+	case "match":
+		return regexp.MustCompile(s.pattern).MatchString(text)
+	case "match-any":
+		return regexp.MustCompile("(?i)" + s.pattern).MatchString(text)
+	case "ilike":
+		return matchPoints(s.pattern, s.escape, text, anyCase)
+	}
 	return likeOracle(s.pattern, s.escape, text)
+}
+
+// anyCase compares two code points; bytes that are none equal themselves only.
+func anyCase(a, b string) bool {
+	return a == b || utf8.ValidString(a) && utf8.ValidString(b) && strings.EqualFold(a, b)
 }
 
 func compareSQL(op string, c cell, x literal) truth {
@@ -210,6 +224,10 @@ func (s *syntax) iceberg(row []cell, negated bool) bool {
 
 // likeOracle matches by the definition, a code point at a time.
 func likeOracle(pattern string, escape rune, text string) bool {
+	return matchPoints(pattern, escape, text, func(a, b string) bool { return a == b })
+}
+
+func matchPoints(pattern string, escape rune, text string, same func(a, b string) bool) bool {
 	type token struct {
 		lit string
 		any bool
@@ -245,7 +263,7 @@ func likeOracle(pattern string, escape rune, text string) bool {
 			case !ok && (!tok.any || i == 0 || !next[i-1]):
 			case tok.any:
 				next[i] = true
-			case i < len(points) && (tok.one || points[i] == tok.lit):
+			case i < len(points) && (tok.one || same(points[i], tok.lit)):
 				next[i+1] = true
 			}
 		}
@@ -277,12 +295,18 @@ func (s *syntax) text(cols []testColumn, r *rand.Rand) string {
 	switch op {
 	case "null", "nan":
 		return name + " IS " + not + strings.ToUpper(op)
-	case "like":
+	case "match", "match-any":
+		sign := map[bool]string{false: " ~", true: " !~"}[negated]
+		if op == "match-any" {
+			sign += "*"
+		}
+		return name + sign + " '" + strings.ReplaceAll(s.pattern, "'", "''") + "'"
+	case "like", "ilike":
 		escape := ""
 		if s.escape != 0 {
 			escape = " ESCAPE '" + string(s.escape) + "'"
 		}
-		return name + " " + not + "LIKE '" + strings.ReplaceAll(s.pattern, "'", "''") + "'" + escape
+		return name + " " + not + strings.ToUpper(op) + " '" + strings.ReplaceAll(s.pattern, "'", "''") + "'" + escape
 	case "prefix":
 		escaped := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_", "'", "''").Replace(s.values[0].text)
 		return name + " " + not + "LIKE '" + escaped + "%' ESCAPE '!'"

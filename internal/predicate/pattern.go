@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/skomerdb/skomer/internal/analysis"
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
@@ -15,8 +16,9 @@ const MaxPattern = 16 << 10
 // next pattern character literally. Texts are matched as bytes; a byte that is not part of valid UTF-8 counts as one
 // code point.
 type Pattern struct {
-	Text   string // as written
-	Escape rune
+	Text    string // as written
+	Escape  rune
+	AnyCase bool // ILIKE: texts are folded before they are matched (analysis.FoldRune), the pattern's literals are
 	// The pieces between the '%', each a sequence of parts of fixed length in code points. There is always at least
 	// one; the first is anchored at the start of the text and the last at its end (one piece: at both).
 	pieces [][]part
@@ -27,13 +29,26 @@ type part []byte
 
 // CompilePattern parses a LIKE pattern. An escape of 0 means that no character escapes.
 func CompilePattern(text string, escape rune) (*Pattern, error) {
+	return compilePattern(text, escape, false)
+}
+
+// CompileAnyCase parses an ILIKE pattern: runes that differ in case only match each other, one rune one rune.
+func CompileAnyCase(text string, escape rune) (*Pattern, error) {
+	return compilePattern(text, escape, true)
+}
+
+func compilePattern(text string, escape rune, anyCase bool) (*Pattern, error) {
 	switch {
 	case len(text) > MaxPattern:
 		return nil, fault.New(fault.Invalid, "LIKE pattern", "%d bytes are more than the limit of %d", len(text), MaxPattern)
 	case !utf8.ValidString(text):
 		return nil, fault.New(fault.Invalid, "LIKE pattern", "it is not valid UTF-8")
 	}
-	p := &Pattern{Text: text, Escape: escape}
+	p := &Pattern{Text: text, Escape: escape, AnyCase: anyCase}
+	fold := func(r rune) rune { return r }
+	if anyCase {
+		fold = analysis.FoldRune
+	}
 	var piece []part
 	var literal strings.Builder
 	flush := func() {
@@ -46,7 +61,7 @@ func CompilePattern(text string, escape rune) (*Pattern, error) {
 	for _, r := range text {
 		switch {
 		case escaped:
-			literal.WriteRune(r)
+			literal.WriteRune(fold(r))
 			escaped = false
 		case escape != 0 && r == escape:
 			escaped = true
@@ -58,7 +73,7 @@ func CompilePattern(text string, escape rune) (*Pattern, error) {
 			flush()
 			piece = append(piece, nil)
 		default:
-			literal.WriteRune(r)
+			literal.WriteRune(fold(r))
 		}
 	}
 	if escaped {
@@ -81,7 +96,7 @@ func collapse(pieces [][]part) [][]part {
 	return out
 }
 
-// Exact returns the only text that matches; ok is false if the pattern has wildcards.
+// Exact returns the only text that matches (folded, of an ILIKE pattern); ok is false if the pattern has wildcards.
 func (p *Pattern) Exact() (text string, ok bool) {
 	if len(p.pieces) != 1 {
 		return "", false
@@ -100,7 +115,8 @@ func (p *Pattern) Prefix() (text string, only bool) {
 	return text, literal && len(p.pieces) == 2 && len(p.pieces[1]) == 0
 }
 
-// Literals returns the runs of literal text in order; every matching text has them all, apart and in this order.
+// Literals returns the runs of literal text in order; every matching text, folded where AnyCase is set, has them all, apart and in this
+// order.
 func (p *Pattern) Literals() []string {
 	var out []string
 	for _, piece := range p.pieces {
@@ -127,6 +143,14 @@ func literalOf(piece []part) ([]byte, bool) {
 
 // Match reports whether the whole text matches.
 func (p *Pattern) Match(text []byte) bool {
+	if p.AnyCase {
+		text = analysis.AppendFold(nil, text)
+	}
+	return p.matchFolded(text)
+}
+
+// matchFolded is Match of a text that is folded already where the pattern wants it so.
+func (p *Pattern) matchFolded(text []byte) bool {
 	n := matchAt(p.pieces[0], text)
 	if n < 0 {
 		return false

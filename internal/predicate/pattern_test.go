@@ -1,6 +1,7 @@
 package predicate_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -30,8 +31,26 @@ func TestPatternsEqualTheOracle(t *testing.T) {
 			matched++
 		}
 		checkPatternFacts(t, p, text.String(), want)
+		anyCasePattern(t, r)
 	}
 	require.Greater(t, matched, rounds(15_000)/50)
+}
+
+// anyCasePattern compares ILIKE with the oracle where letters have more than two cases, or other lengths in other cases.
+func anyCasePattern(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	alphabet := []string{"k", "K", "\u212A", "s", "S", "\u017F", "\u0130", "I", "i", "\u0131", "ß", "\u1E9E", "SS", "ς", "σ", "Σ", "ǆ", "ǅ", "\U00010400", "\U00010428", "%", "_"}
+	var pattern, text strings.Builder
+	for range r.IntN(4) {
+		pattern.WriteString(pick(r, alphabet))
+	}
+	for range r.IntN(4) {
+		text.WriteString(pick(r, append(alphabet, "\xff", "\xe2\x84", "\xaa")))
+	}
+	p, err := predicate.CompileAnyCase(pattern.String(), 0)
+	require.NoError(t, err)
+	want := matchPoints(pattern.String(), 0, text.String(), anyCase)
+	require.Equal(t, want, p.Match([]byte(text.String())), "%q ILIKE %q", text.String(), pattern.String())
 }
 
 // checkPatternFacts holds what indexes conclude from a pattern against one match.

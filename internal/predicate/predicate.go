@@ -24,6 +24,8 @@ const (
 	StartsWith             // String: Values[0] is the prefix
 	Like                   // String: Pattern
 	Contains               // List, Map: some element equals Values[0] (SQL's v = ANY(list))
+	ILike                  // String: Pattern, whose AnyCase is set
+	Match                  // String: Regex
 )
 
 // Dialect says which rows a leaf passes when the plain answer is not a simple yes.
@@ -69,7 +71,8 @@ type Leaf struct {
 	Column  Column
 	Op      Op
 	Values  []column.Value // of the column's type exactly; see Op
-	Pattern *Pattern       // Like
+	Pattern *Pattern       // Like, ILike
+	Regex   *Regex         // Match
 	Negated bool
 	Dialect Dialect
 	// Unknown marks a comparison with SQL's NULL, which passes no row and whose negation passes none either. Op is then

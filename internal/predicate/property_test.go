@@ -189,7 +189,7 @@ func randomTest(r *rand.Rand, c testColumn, at int, icebergOnly bool) *syntax {
 	case kind == column.String && icebergOnly:
 		ops = append(ops, "prefix", "not-prefix")
 	case kind == column.String:
-		ops = append(ops, "prefix", "not-prefix", "like", "not-like", "like", "not-like")
+		ops = append(ops, "prefix", "not-prefix", "like", "not-like", "like", "not-like", "ilike", "not-ilike", "match", "not-match", "match-any", "not-match-any")
 	case kind.Floating():
 		ops = append(ops, "nan", "not-nan")
 	}
@@ -198,8 +198,10 @@ func randomTest(r *rand.Rand, c testColumn, at int, icebergOnly bool) *syntax {
 	switch s.op {
 	case "in", "not-in":
 		n = 1 + r.IntN(12)
-	case "like", "not-like":
+	case "like", "not-like", "ilike", "not-ilike":
 		s.pattern, s.escape = randomPattern(r)
+	case "match", "not-match", "match-any", "not-match-any":
+		s.pattern = randomRegex(r)
 	}
 	for range n {
 		x := c.literal(r)
@@ -229,6 +231,14 @@ func randomPattern(r *rand.Rand) (string, rune) {
 		out += x
 	}
 	return out, escape
+}
+
+func randomRegex(r *rand.Rand) string {
+	out := ""
+	for range 1 + r.IntN(4) {
+		out += pick(r, []string{"a", "b", "é", "foo", ".", "[ab]", "(a|FOO)", "日?", `\\`, "^", "$", "b*", "[^a]", `\x{FFFD}`, "(?i)É", "'"})
+	}
+	return out
 }
 
 // testBatch is rows of all columns and their vectors.

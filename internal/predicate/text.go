@@ -115,8 +115,21 @@ func (l *Leaf) renderTest(b *strings.Builder, name string) {
 			escape = ` ESCAPE '\'`
 		}
 		b.WriteString(name + " " + not + "LIKE " + quote(escaped+"%") + escape)
-	case Like:
-		b.WriteString(name + " " + not + "LIKE " + quote(l.Pattern.Text))
+	case Match:
+		sign := " ~ "
+		if l.Regex.AnyCase {
+			sign = " ~* "
+		}
+		if l.Negated {
+			sign = " !" + sign[1:]
+		}
+		b.WriteString(name + sign + quote(l.Regex.Text))
+	case Like, ILike:
+		word := "LIKE "
+		if l.Op == ILike {
+			word = "ILIKE "
+		}
+		b.WriteString(name + " " + not + word + quote(l.Pattern.Text))
 		if l.Pattern.Escape != 0 {
 			b.WriteString(" ESCAPE " + quote(string(l.Pattern.Escape)))
 		}
@@ -229,7 +242,7 @@ func formatDecimal(unscaled *big.Int, scale int) string {
 
 // reserved are the words that name a column only in quotes.
 var reserved = map[string]bool{
-	"AND": true, "OR": true, "NOT": true, "IN": true, "BETWEEN": true, "LIKE": true, "IS": true, "NULL": true, "TRUE": true, "FALSE": true,
+	"AND": true, "OR": true, "NOT": true, "IN": true, "BETWEEN": true, "LIKE": true, "ILIKE": true, "IS": true, "NULL": true, "TRUE": true, "FALSE": true,
 	"ESCAPE": true, "ANY": true, "NAN": true,
 }
 

@@ -2,6 +2,7 @@ package indextest
 
 import (
 	"bytes"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,6 +23,10 @@ func Leaves(t column.Type, v column.Value) []*predicate.Leaf {
 			case predicate.IsNull, predicate.IsNaN:
 			case predicate.Like:
 				l.Pattern = Pattern(strings.ToValidUTF8(v.S, "_")+"%x", 0) // a pattern is text, whatever the fuzzer found
+			case predicate.ILike:
+				l.Pattern = AnyCase("%"+strings.ToValidUTF8(v.S, "_")+"%", 0)
+			case predicate.Match:
+				l.Regex = Regex(regexp.QuoteMeta(strings.ToValidUTF8(v.S, "_")), false)
 			default:
 				l.Values = []column.Value{v}
 			}

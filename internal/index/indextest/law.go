@@ -127,5 +127,8 @@ func Describe(l *predicate.Leaf) string {
 	if l.Pattern != nil {
 		s += fmt.Sprintf(" pattern %q escape %q", l.Pattern.Text, l.Pattern.Escape)
 	}
+	if l.Regex != nil {
+		s += fmt.Sprintf(" regex %q any case %v", l.Regex.Text, l.Regex.AnyCase)
+	}
 	return s
 }

@@ -2,7 +2,10 @@ package indextest
 
 import (
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -16,7 +19,7 @@ func Ops(t column.Type) []predicate.Op {
 		ops = append(ops, predicate.IsNaN)
 	}
 	if t.Kind == column.String {
-		ops = append(ops, predicate.StartsWith, predicate.Like)
+		ops = append(ops, predicate.StartsWith, predicate.Like, predicate.ILike, predicate.Match)
 	}
 	return ops
 }
@@ -44,7 +47,12 @@ func DrawLeaf(r *rand.Rand, c *Column, t column.Type) *predicate.Leaf {
 	case predicate.StartsWith:
 		l.Values = []column.Value{column.StringValue(prefixOf(r, literal(r, c, t).S))}
 	case predicate.Like:
-		l.Pattern = pattern(r, literal(r, c, t).S)
+		l.Pattern = Pattern(pattern(r, literal(r, c, t).S))
+	case predicate.ILike:
+		text, escape := pattern(r, otherCase(r, literal(r, c, t).S))
+		l.Pattern = AnyCase(text, escape)
+	case predicate.Match:
+		l.Regex = Regex(expression(r, literal(r, c, t).S), r.IntN(3) == 0)
 	default:
 		l.Values = []column.Value{literal(r, c, t)}
 	}
@@ -78,11 +86,11 @@ func prefixOf(r *rand.Rand, s string) string {
 }
 
 // pattern makes a LIKE pattern from s: some runes become wildcards, some are escaped.
-func pattern(r *rand.Rand, s string) *predicate.Pattern {
+func pattern(r *rand.Rand, s string) (text string, escape rune) {
 	if r.IntN(2) == 0 {
 		s = prefixOf(r, s)
 	}
-	escape := []rune{0, '\\', '!'}[r.IntN(3)]
+	escape = []rune{0, '\\', '!'}[r.IntN(3)]
 	var out []rune
 	wild := r.IntN(3) // more would make the oracle slow
 	if len(s) > 200 {
@@ -104,5 +112,50 @@ func pattern(r *rand.Rand, s string) *predicate.Pattern {
 	if r.IntN(2) == 0 {
 		out = append(out, '%')
 	}
-	return Pattern(string(out), escape)
+	return string(out), escape
+}
+
+// otherCase is s with some runes in another case of theirs.
+func otherCase(r *rand.Rand, s string) string {
+	var out []rune
+	for _, c := range s {
+		for range r.IntN(3) {
+			c = unicode.SimpleFold(c)
+		}
+		out = append(out, c)
+	}
+	return string(out)
+}
+
+// expression makes a regular expression from s: some of it becomes classes, alternatives, repeats.
+func expression(r *rand.Rand, s string) string {
+	runes := []rune(prefixOf(r, s))
+	if r.IntN(2) == 0 && len(runes) > 0 {
+		runes = runes[r.IntN(len(runes)):]
+	}
+	runes = runes[:min(len(runes), 80)]
+	var b strings.Builder
+	if r.IntN(4) == 0 {
+		b.WriteString("^")
+	}
+	for i := 0; i < len(runes); i++ {
+		q := regexp.QuoteMeta(string(runes[i]))
+		switch r.IntN(14) {
+		case 0:
+			b.WriteString(".")
+		case 1:
+			b.WriteString("(" + q + "|xyz)")
+		case 2:
+			b.WriteString("[" + regexp.QuoteMeta(string(runes[i])) + "q]")
+		case 3:
+			b.WriteString(q + []string{"+", "*", "?", "{1,3}", "{2}"}[r.IntN(5)])
+		case 4:
+			b.WriteString("(?:" + q + ")")
+		case 5:
+			b.WriteString(".*" + q)
+		default:
+			b.WriteString(q)
+		}
+	}
+	return b.String() + []string{"", "", "", "$", "(ab|bc)?", "|zebra", "\\b", "[^x]"}[r.IntN(8)]
 }

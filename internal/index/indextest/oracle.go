@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/big"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -47,7 +48,15 @@ func holds(leaf *predicate.Leaf, v column.Value) bool {
 	case predicate.StartsWith:
 		return strings.HasPrefix(v.S, leaf.Values[0].S)
 	case predicate.Like:
-		return like(leaf.Pattern.Text, leaf.Pattern.Escape, v.S)
+		return like(leaf.Pattern.Text, leaf.Pattern.Escape, v.S, func(a, b string) bool { return a == b })
+	case predicate.ILike:
+		return like(leaf.Pattern.Text, leaf.Pattern.Escape, v.S, sameLetter)
+	case predicate.Match:
+		text := leaf.Regex.Text
+		if leaf.Regex.AnyCase {
+			text = "(?i)" + text
+		}
+		return expressions(text).MatchString(v.S)
 	case predicate.In:
 		for _, w := range leaf.Values {
 			if order(v, w) == "=" {
@@ -113,8 +122,26 @@ func unscaled(v column.Value) *big.Int {
 	return x.Add(x, new(big.Int).SetUint64(v.Lo))
 }
 
-// like matches by trying every split: slow and plain.
-func like(pattern string, escape rune, s string) bool {
+// expressions compiles each expression once for the many rows it is asked of.
+func expressions(text string) *regexp.Regexp {
+	if compiled == nil || compiledText != text {
+		compiled, compiledText = regexp.MustCompile(text), text
+	}
+	return compiled
+}
+
+var (
+	compiled     *regexp.Regexp
+	compiledText string
+)
+
+// sameLetter reports whether two code points differ in case at most.
+func sameLetter(a, b string) bool {
+	return a == b || utf8.ValidString(a) && utf8.ValidString(b) && strings.EqualFold(a, b)
+}
+
+// like matches by trying every split: slow and plain. same compares a code point of the pattern with one of the text.
+func like(pattern string, escape rune, s string, same func(a, b string) bool) bool {
 	if pattern == "" {
 		return s == ""
 	}
@@ -123,18 +150,27 @@ func like(pattern string, escape rune, s string) bool {
 	switch {
 	case escape != 0 && p == escape:
 		_, n = utf8.DecodeRuneInString(rest)
-		return strings.HasPrefix(s, rest[:n]) && like(rest[n:], escape, s[n:])
+		return begins(s, rest[:n], same) && like(rest[n:], escape, after(s), same)
 	case p == '%':
 		for i := 0; i <= len(s); i++ {
-			if like(rest, escape, s[i:]) {
+			if like(rest, escape, s[i:], same) {
 				return true
 			}
 		}
 		return false
 	case p == '_':
-		_, n := utf8.DecodeRuneInString(s)
-		return s != "" && like(rest, escape, s[n:])
+		return s != "" && like(rest, escape, after(s), same)
 	default:
-		return strings.HasPrefix(s, pattern[:n]) && like(rest, escape, s[n:])
+		return begins(s, pattern[:n], same) && like(rest, escape, after(s), same)
 	}
+}
+
+func begins(s, point string, same func(a, b string) bool) bool {
+	return s != "" && same(s[:len(s)-len(after(s))], point)
+}
+
+// after is s without its first code point.
+func after(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return s[n:]
 }

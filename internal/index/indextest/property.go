@@ -110,6 +110,12 @@ func (l *Law) mustReach(t *testing.T, r *rand.Rand, typ column.Type, op predicat
 			if op == predicate.Like {
 				leaf.Pattern = Pattern("a%", 0)
 			}
+			switch op {
+			case predicate.ILike:
+				leaf.Pattern = AnyCase("%abc%", 0)
+			case predicate.Match:
+				leaf.Regex = Regex("abc", false)
+			}
 			power := l.Kind.Says([]column.Path{Path(typ)}, leaf)
 			key := reachKey(typ, op, negated, d) + power.String()
 			for tries := 0; power != index.Nothing && l.reached[key] == 0 && !t.Failed(); tries++ {

@@ -64,6 +64,24 @@ func Pattern(text string, escape rune) *predicate.Pattern {
 	return p
 }
 
+// AnyCase compiles an ILIKE pattern that is known to be good.
+func AnyCase(text string, escape rune) *predicate.Pattern {
+	p, err := predicate.CompileAnyCase(text, escape)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Regex compiles a regular expression that is known to be good.
+func Regex(text string, anyCase bool) *predicate.Regex {
+	x, err := predicate.CompileRegex(text, anyCase)
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
 // Not is the negation of a leaf.
 func Not(l *predicate.Leaf) *predicate.Leaf {
 	c := *l

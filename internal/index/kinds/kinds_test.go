@@ -159,6 +159,8 @@ var tested = map[string]struct {
 	"x STARTS WITH 'p'": {predicate.StartsWith, column.String, ""},
 	"x LIKE 'p%q'":      {predicate.Like, column.String, "p%q"},
 	"x LIKE '%q'":       {predicate.Like, column.String, "%q"},
+	"x ILIKE '%p%'":     {predicate.ILike, column.String, "%p%"},
+	"x ~ 're'":          {predicate.Match, column.String, "abc"},
 	"contains(x, v)":    {predicate.Contains, column.Double, ""},
 }
 
@@ -173,8 +175,13 @@ func says(t *testing.T, k index.Kind, what string, negated bool) string {
 		path = indextest.ListPath(column.Of(c.kind))
 	}
 	leaf := &predicate.Leaf{Column: predicate.Column{Path: path}, Op: c.op, Negated: negated, Values: []column.Value{{Kind: c.kind}}}
-	if c.op == predicate.Like {
+	switch c.op {
+	case predicate.Like:
 		leaf.Pattern = indextest.Pattern(c.pattern, 0)
+	case predicate.ILike:
+		leaf.Pattern = indextest.AnyCase(c.pattern, 0)
+	case predicate.Match:
+		leaf.Regex = indextest.Regex(c.pattern, false)
 	}
 	sql := k.Says([]column.Path{path}, leaf)
 	leaf.Dialect = predicate.Iceberg

@@ -36,6 +36,8 @@ func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 	switch {
 	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
 		return index.Nothing
+	case leaf.Op == predicate.ILike || leaf.Op == predicate.Match:
+		return index.Nothing
 	case leaf.Op == predicate.Like:
 		if prefix, _ := leaf.Pattern.Prefix(); prefix == "" {
 			return index.Nothing

@@ -32,7 +32,7 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 // Says is superset for everything that bounds and counts speak of. A page where no row or every row matches is settled, the rest
 // is rechecked.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
-	if !index.About(cols, leaf) || leaf.Op == predicate.Contains {
+	if !index.About(cols, leaf) || leaf.Op == predicate.Contains || leaf.Op == predicate.ILike || leaf.Op == predicate.Match {
 		return index.Nothing
 	}
 	return index.Superset

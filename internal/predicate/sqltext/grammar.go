@@ -47,12 +47,13 @@ type is struct {
 }
 
 type set struct {
-	Not    bool          `parser:"@'NOT':Keyword?"`
-	In     []lexer.Token `parser:"( 'IN':Keyword '(':Punct @( ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) ( ',':Punct ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) )* ) ')':Punct"` // the commas too
-	Low    *operand      `parser:"| 'BETWEEN':Keyword @@"`
-	High   *operand      `parser:"  'AND':Keyword @@"`
-	Like   *operand      `parser:"| 'LIKE':Keyword @@"`
-	Escape *operand      `parser:"  ( 'ESCAPE':Keyword @@ )? )"`
+	Not     bool          `parser:"@'NOT':Keyword?"`
+	In      []lexer.Token `parser:"( 'IN':Keyword '(':Punct @( ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) ( ',':Punct ( Number | String | Hex | Date | Time | Timestamp | 'NULL':Keyword | 'TRUE':Keyword | 'FALSE':Keyword ) )* ) ')':Punct"` // the commas too
+	Low     *operand      `parser:"| 'BETWEEN':Keyword @@"`
+	High    *operand      `parser:"  'AND':Keyword @@"`
+	AnyCase bool          `parser:"| ( 'LIKE':Keyword | @'ILIKE':Keyword )"`
+	Like    *operand      `parser:"  @@"`
+	Escape  *operand      `parser:"  ( 'ESCAPE':Keyword @@ )? )"`
 }
 
 type operand struct {

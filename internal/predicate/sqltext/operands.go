@@ -121,6 +121,34 @@ func (b *binding) constant(left, right *operand, sign string) (*predicate.Tree, 
 	return predicate.Never(), nil
 }
 
+// matchers are the operators of regular expressions.
+var matchers = map[string]*struct{ anyCase, negated bool }{
+	"~": {}, "~*": {anyCase: true}, "!~": {negated: true}, "!~*": {anyCase: true, negated: true},
+}
+
+// match finds a regular expression, which stands on the right, in a column.
+func (b *binding) match(left *operand, t *tail) (*predicate.Tree, error) {
+	c, err := b.column(left)
+	if err != nil {
+		return nil, err
+	}
+	x, err := b.literal(t.Compare.Right)
+	switch {
+	case err != nil:
+		return nil, err
+	case x.Kind == predicate.NullLiteral:
+		return b.bind(t.Compare.Right, c, predicate.Equal, x)
+	case x.Kind != predicate.TextLiteral:
+		return nil, at(t.Compare.Right.Pos, fault.New(fault.Invalid, "", "a regular expression is a text in single quotes"))
+	}
+	how := matchers[t.Compare.Op]
+	tree, err := predicate.BindMatch(predicate.SQL, c, x.Text, how.anyCase)
+	if err != nil {
+		return nil, at(t.Compare.Right.Pos, err)
+	}
+	return signed(how.negated)(tree, nil)
+}
+
 func (b *binding) equalsAny(left *operand, t *tail) (*predicate.Tree, error) {
 	if op := operators[t.Compare.Op]; op.op != predicate.Equal || op.negated {
 		return nil, at(t.Pos, fault.New(fault.Invalid, "", "only = can stand before ANY"))

@@ -117,6 +117,8 @@ func (b *binding) test(t *test) (*predicate.Tree, error) {
 		return b.condition(t.Left)
 	case tail.Compare != nil && tail.Compare.Any != nil:
 		return b.equalsAny(t.Left, tail)
+	case tail.Compare != nil && matchers[tail.Compare.Op] != nil:
+		return b.match(t.Left, tail)
 	case tail.Compare != nil:
 		return b.comparison(t.Left, tail)
 	case tail.Is != nil:
@@ -244,7 +246,11 @@ func (b *binding) like(left *operand, s *set) (*predicate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := predicate.BindLike(predicate.SQL, c, pattern.Text, escape)
+	bind := predicate.BindLike
+	if s.AnyCase {
+		bind = predicate.BindILike
+	}
+	t, err := bind(predicate.SQL, c, pattern.Text, escape)
 	if err != nil {
 		return nil, at(s.Like.Pos, err)
 	}

@@ -232,7 +232,7 @@ func wordLength(src string) int {
 }
 
 func operatorLength(src string) int {
-	for _, op := range []string{"==", "!=", "<>", "<=", ">=", "=", "<", ">"} {
+	for _, op := range []string{"!~*", "!~", "~*", "~", "==", "!=", "<>", "<=", ">=", "=", "<", ">"} {
 		if strings.HasPrefix(src, op) {
 			return len(op)
 		}
