@@ -42,7 +42,7 @@ require (
 	github.com/GoogleCloudPlatform/opentelemetry-operations-go/internal/resourcemapping v0.57.0 // indirect
 	github.com/VictoriaMetrics/metrics v1.35.3 // indirect
 	github.com/VictoriaMetrics/metricsql v0.87.3 // indirect
-	github.com/apache/datasketches-go v0.2.0 // indirect
+	github.com/apache/datasketches-go v0.2.0
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
 	github.com/envoyproxy/go-control-plane/envoy v1.37.0 // indirect

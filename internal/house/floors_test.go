@@ -96,6 +96,7 @@ var libraries = map[string][]string{
 	"github.com/johannesboyne/gofakes3":   {"internal/store"}, // store/s3/s3test runs a server for tests
 	"github.com/marcboeker/go-duckdb":     {},
 	"github.com/duckdb/duckdb-go":         {},
+	"github.com/apache/datasketches-go":   {"internal/index"},
 	"github.com/pierrec/lz4":              {"internal/puffin", "internal/parquetio"},
 	"github.com/cespare/xxhash":           {"internal/index", "internal/filemap", "internal/store"},
 	"golang.org/x/sys/cpu":                {"internal/simd"},
