@@ -59,7 +59,15 @@ type Result struct {
 	Skipped   map[string]string
 	Later     []File
 	Declined  map[string]string // index id → why an artifact was not worth keeping
+	Refusals  []Refusal
 	BytesRead int64
+}
+
+// Refusal is an artifact that was not worth keeping, and the files that it would have covered.
+type Refusal struct {
+	IndexID, Algorithm string
+	Files              []overlay.Identity
+	Reason             string
 }
 
 // Builder builds units. Its fields are set once; it is safe for concurrent use.
@@ -76,7 +84,7 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 	r := &Result{Skipped: map[string]string{}, Declined: map[string]string{}}
 	renewed := map[string]bool{}
 	for {
-		r.Later = nil
+		r.Later, r.Refusals = nil, nil
 		files, err := b.open(ctx, u, r)
 		if err != nil || len(files) == 0 {
 			return r, err

@@ -259,7 +259,7 @@ func (w *writing) finish(m *making) error {
 		return err
 	}
 	if root == nil {
-		w.result.Declined[m.index.Definition.ID] = reason
+		w.refuse(m, reason)
 		return w.out.Abandon()
 	}
 	if err := w.out.End(root); err != nil {
@@ -267,6 +267,21 @@ func (w *writing) finish(m *making) error {
 	}
 	w.done = append(w.done, published{m.index, m.files, cols})
 	return nil
+}
+
+// refuse notes that an artifact was not worth keeping.
+func (w *writing) refuse(m *making, reason string) {
+	d := m.index.Definition
+	w.result.Declined[d.ID] = reason
+	w.result.Refusals = append(w.result.Refusals, Refusal{d.ID, m.index.Kind.Algorithm(), identities(m.files), reason})
+}
+
+func identities(files []*source) []overlay.Identity {
+	out := make([]overlay.Identity, len(files))
+	for i, s := range files {
+		out[i] = overlay.Identity{Path: s.Stated, Size: s.Size, Records: int64(s.rows), Tag: s.opened.Tag}
+	}
+	return out
 }
 
 // record is the lineage of an artifact.
@@ -279,6 +294,9 @@ func (w *writing) record(m *making) (lineage.Record, []lineage.Column) {
 	}
 	for _, s := range m.files {
 		rec.Files = append(rec.Files, s.lineage())
+	}
+	for _, c := range w.unit.columns() {
+		rec.ReadFieldIDs = append(rec.ReadFieldIDs, c.Leaf().ID)
 	}
 	for i, c := range m.index.Columns {
 		rec.Columns = append(rec.Columns, m.files[0].column(w.unit.Snapshot, c, m.cols[i]))
@@ -299,9 +317,7 @@ func (w *writing) seal() error {
 			IndexID: w.done[i].index.Definition.ID, FormatVersion: lineage.FormatVersion, Columns: w.done[i].cols,
 			Body: p.Body, Root: p.Root, Lineage: p.Lineage, BodySHA256: p.BodySHA256, RootInline: p.RootBytes,
 		}
-		for _, s := range w.done[i].files {
-			a.Files = append(a.Files, overlay.Identity{Path: s.Stated, Size: s.Size, Records: int64(s.rows), Tag: s.opened.Tag})
-		}
+		a.Files = identities(w.done[i].files)
 		b.Artifacts = append(b.Artifacts, a)
 	}
 	w.result.Build = b

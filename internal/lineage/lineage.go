@@ -47,6 +47,9 @@ type Record struct {
 	SnapshotID     int64             `json:"source_snapshot_id"`
 	SequenceNumber int64             `json:"source_sequence_number"`
 	Files          []File            `json:"files"`
+	// ReadFieldIDs is the columns whose chunks the build read, in the order in which ColumnsSHA256 takes them: those of every index
+	// that was built together with this one.
+	ReadFieldIDs []int `json:"read_field_ids,omitempty"`
 	// BlockHashes has, per indexed column, one SHA-256 cut to 128 bits (hex) for every 65,536 rows of the segment, over the
 	// key-v1 encoding of the values.
 	BlockHashes   [][]string `json:"block_hashes,omitempty"`

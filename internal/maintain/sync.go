@@ -213,7 +213,7 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 		in.Files = append(in.Files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
 		byPath[w.path] = w
 	}
-	if err := r.Overlay.Declare(ctx, declared); err != nil {
+	if _, err := r.Overlay.Declare(ctx, declared); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Overlay.Withdraw(context.WithoutCancel(ctx), id)) }()

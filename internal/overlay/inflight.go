@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
@@ -17,6 +18,16 @@ type InFlight struct {
 	Bundle    string   `json:"bundle,omitempty"` // object key, if known beforehand
 	StartedMs int64    `json:"started_ms"`
 	Writer    string   `json:"writer,omitempty"` // host and process: a hint for people
+	// Files is hashes of what is being built, so that others leave it alone. Host, PID and Process, which is random, tell whether the
+	// writer is alive.
+	Files   []string `json:"files,omitempty"`
+	Host    string   `json:"host,omitempty"`
+	PID     int      `json:"pid,omitempty"`
+	Process string   `json:"process,omitempty"`
+	// SinceMs is when it was declared, by the store's clock; 0 where it was never renewed.
+	SinceMs int64 `json:"since_ms,omitempty"`
+	// Renewed is when it was written last, by the store's clock; set by InFlight.
+	Renewed time.Time `json:"-"`
 }
 
 const (
@@ -24,18 +35,32 @@ const (
 	listPage    = 1000
 )
 
-// Declare announces a build before it writes its first object.
-func (o *Overlay) Declare(ctx context.Context, f InFlight) error {
-	if f.BuildID == "" || strings.Contains(f.BuildID, "/") {
-		return fault.New(fault.Invalid, "build id "+f.BuildID, "must be one path segment")
-	}
-	raw, err := json.Marshal(f)
+// Declare announces a build before it writes its first object. The tag is for Renew.
+func (o *Overlay) Declare(ctx context.Context, f InFlight) (store.Tag, error) {
+	key, raw, err := o.declaration(f)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, f.BuildID, err)
+		return "", err
 	}
-	key := o.key("inflight", f.BuildID)
-	_, err = o.store.PutNew(ctx, key, bytes.NewReader(raw))
-	return fault.About(key, err)
+	tag, err := o.store.PutNew(ctx, key, bytes.NewReader(raw))
+	return tag, fault.About(key, err)
+}
+
+// Renew writes a declaration anew: its writer is alive. A Conflict fault means that somebody else wrote or removed it.
+func (o *Overlay) Renew(ctx context.Context, f InFlight, old store.Tag) (store.Tag, error) {
+	key, raw, err := o.declaration(f)
+	if err != nil {
+		return "", err
+	}
+	tag, err := o.store.PutIf(ctx, key, old, raw)
+	return tag, fault.About(key, err)
+}
+
+func (o *Overlay) declaration(f InFlight) (key string, raw []byte, err error) {
+	if f.BuildID == "" || strings.Contains(f.BuildID, "/") {
+		return "", nil, fault.New(fault.Invalid, "build id "+f.BuildID, "must be one path segment")
+	}
+	raw, err = json.Marshal(f)
+	return o.key("inflight", f.BuildID), raw, fault.Wrap(fault.Invalid, f.BuildID, err)
 }
 
 // Withdraw ends a declaration: after the build's commit, or after it was given up.
@@ -47,12 +72,14 @@ func (o *Overlay) Withdraw(ctx context.Context, buildID string) error {
 func (o *Overlay) InFlight(ctx context.Context) ([]InFlight, error) {
 	prefix := o.key("inflight") + "/"
 	var reads []store.Read
+	var renewed []time.Time
 	for after := ""; ; {
 		page, err := o.store.List(ctx, prefix, after, listPage)
 		if err != nil {
 			return nil, fault.About(prefix, err)
 		}
 		for _, in := range page {
+			renewed = append(renewed, in.Modified)
 			reads = append(reads, store.Read{Key: in.Key, Spans: []store.Span{store.Suffix(maxInFlight)}})
 		}
 		if len(page) < listPage {
@@ -73,7 +100,7 @@ func (o *Overlay) InFlight(ctx context.Context) ([]InFlight, error) {
 		if r.Err != nil || json.Unmarshal(r.Data[0], &f) != nil {
 			f = InFlight{}
 		}
-		f.BuildID = id
+		f.BuildID, f.Renewed = id, renewed[i]
 		out = append(out, f)
 	}
 	return out, nil

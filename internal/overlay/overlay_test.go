@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -116,14 +117,26 @@ func TestStrangeObjectsBesideVersionsAreSkipped(t *testing.T) {
 
 func TestInFlightBuildsAreSeenUntilWithdrawn(t *testing.T) {
 	o := mounted(t, newMem())
-	require.Error(t, o.Declare(t.Context(), InFlight{BuildID: "a/b"}))
-	require.NoError(t, o.Declare(t.Context(), InFlight{BuildID: "b1", StartedMs: 5, Indexes: []string{"i"}}))
-	require.True(t, fault.Is(o.Declare(t.Context(), InFlight{BuildID: "b1"}), fault.Conflict))
-	_, err := o.store.PutIf(t.Context(), "o/inflight/b2", "", []byte("damaged"))
+	_, err := o.Declare(t.Context(), InFlight{BuildID: "a/b"})
+	require.Error(t, err)
+	tag, err := o.Declare(t.Context(), InFlight{BuildID: "b1", StartedMs: 5, Indexes: []string{"i"}})
+	require.NoError(t, err)
+	_, err = o.Declare(t.Context(), InFlight{BuildID: "b1"})
+	require.True(t, fault.Is(err, fault.Conflict))
+	_, err = o.store.PutIf(t.Context(), "o/inflight/b2", "", []byte("damaged"))
 	require.NoError(t, err)
 	list, err := o.InFlight(t.Context())
 	require.NoError(t, err)
+	for i := range list {
+		require.WithinDuration(t, time.Now(), list[i].Renewed, time.Minute)
+		list[i].Renewed = time.Time{}
+	}
 	require.Equal(t, []InFlight{{BuildID: "b1", StartedMs: 5, Indexes: []string{"i"}}, {BuildID: "b2"}}, list)
+	renewed, err := o.Renew(t.Context(), list[0], tag)
+	require.NoError(t, err)
+	require.NotEqual(t, tag, renewed)
+	_, err = o.Renew(t.Context(), list[0], tag)
+	require.True(t, fault.Is(err, fault.Conflict))
 	require.NoError(t, o.Withdraw(t.Context(), "b1"))
 	require.NoError(t, o.Withdraw(t.Context(), "b2"))
 	list, err = o.InFlight(t.Context())

@@ -1,0 +1,58 @@
+package build
+
+import (
+	"context"
+	"math"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Rehash reads a data file as it is now, its footer and the chunks of some columns, and returns the identity that a build which
+// reads just these columns would record. Nothing that was kept of the file is used.
+func (b *Builder) Rehash(ctx context.Context, s *facts.Snapshot, f File, columns []column.Path) (lineage.File, error) {
+	u := Unit{Snapshot: s, Files: []File{f}}
+	for _, c := range columns {
+		u.Indexes = append(u.Indexes, Index{Columns: []column.Path{c}})
+	}
+	b.Footers.Forget(f.Path)
+	opened, errs := parquetio.Open(ctx, b.Store, b.Footers, []string{f.Path}, []store.Tag{""})
+	if err := ctx.Err(); err != nil {
+		return lineage.File{}, err
+	}
+	if errs[0] != nil {
+		return lineage.File{}, errs[0]
+	}
+	src, err := bind(u, f, opened[0])
+	if err != nil {
+		return lineage.File{}, err
+	}
+	if err := b.pageIndexes(ctx, []*source{src}); err != nil {
+		return lineage.File{}, err
+	}
+	for parts := src.parts(); len(parts) > 0; {
+		n, bytes := 0, int64(0)
+		read := store.Read{Key: f.Path, Tag: src.opened.Tag, Max: math.MaxInt64}
+		for n < len(parts) && (n == 0 || bytes+parts[n].bytes <= waveBytes) {
+			read.Spans = append(read.Spans, parts[n].spans...)
+			bytes += parts[n].bytes
+			n++
+		}
+		parts = parts[n:]
+		if len(read.Spans) == 0 {
+			continue
+		}
+		res := b.Store.Fetch(ctx, []store.Read{read})[0]
+		if res.Err != nil {
+			return lineage.File{}, fault.About(f.Path, res.Err)
+		}
+		for _, data := range res.Data {
+			src.read.Write(data)
+		}
+	}
+	return src.lineage(), nil
+}
