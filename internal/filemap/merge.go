@@ -1,0 +1,102 @@
+package filemap
+
+import (
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+)
+
+// Source is a run to be merged.
+type Source struct {
+	Run *Run
+	// Fetch reads the leaves from one to another, in order, without the empty ones.
+	Fetch func(from, to int) ([][]byte, error)
+	// Keep tells which slots to take over; nil: all. What the source says of the others is left out.
+	Keep func(slot int) bool
+}
+
+// fetched is how many leaves a merge reads at a time from one source.
+const fetched = 64
+
+// Merge writes one run of several, all of one encoding. The result says of every file what its source said: no hit is lost, and
+// "too many" stays. It holds the leaves of one read of each source.
+func Merge(sources []Source, out Sink) (root []byte, keys uint64, err error) {
+	var n uint64
+	width := maxBits
+	var runs [][]File
+	for i := range sources {
+		s := &sources[i]
+		if s.Run.Encoding != sources[0].Run.Encoding {
+			return nil, 0, fault.New(fault.Invalid, "file map", "runs of two encodings")
+		}
+		n += s.Run.Keys
+		width = min(width, s.Run.Bits())
+		files := slices.Clone(s.Run.Files)
+		for k := range files {
+			if s.Keep != nil && !s.Keep(k) {
+				files[k].Stride = 0
+			}
+		}
+		runs = append(runs, files)
+	}
+	files, slots := arrange(runs)
+	var in []stream
+	for i := range sources {
+		in = append(in, &renumbered{&stored{Source: &sources[i]}, slots[i]})
+	}
+	return write(sources[0].Run.Encoding, files, n, width, in, out)
+}
+
+// stored streams the entries of a run.
+type stored struct {
+	*Source
+	leaf    int
+	raw     [][]byte // leaves that were read, from leaf on, without the empty ones
+	entries []entry
+	at      int
+	last    uint64
+}
+
+func (s *stored) next() (e entry, ok bool, err error) {
+	for s.at == len(s.entries) {
+		if s.leaf == s.Run.Leaves() {
+			return e, false, nil
+		}
+		if err := s.load(); err != nil {
+			return e, false, err
+		}
+	}
+	if e.hash = s.entries[s.at].hash; e.hash < s.last {
+		return e, false, index.Broken("leaf of a file map", "entries are out of order")
+	}
+	e, s.last = s.entries[s.at], e.hash
+	s.at++
+	return e, true, nil
+}
+
+// load decodes the next leaf.
+func (s *stored) load() (err error) {
+	if s.leaf%fetched == 0 {
+		if s.raw, err = s.Fetch(s.leaf, min(s.leaf+fetched, s.Run.Leaves())); err != nil {
+			return err
+		}
+	}
+	no := s.leaf
+	s.leaf++
+	s.entries, s.at = s.entries[:0], 0
+	if s.Run.PlaceOf(no).Len == 0 {
+		return nil
+	}
+	if len(s.raw) == 0 {
+		return fault.New(fault.Invalid, "file map", "leaf %d was not read", no)
+	}
+	raw := s.raw[0]
+	s.raw = s.raw[1:]
+	x, err := s.Run.open(no, raw)
+	if err != nil {
+		return err
+	}
+	s.entries, err = x.all(s.entries, no)
+	return err
+}
