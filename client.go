@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,6 +19,7 @@ import (
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/cache"
+	"github.com/skomerdb/skomer/internal/telemetry"
 	"github.com/skomerdb/skomer/internal/wave"
 )
 
@@ -38,6 +40,10 @@ type Client struct {
 	footers  *parquetio.Footers
 	readers  *wave.Kept
 	masks    *mask.Cache
+	metrics  *telemetry.Metrics
+	log      *slog.Logger
+	// shadowing holds the shadow check that runs.
+	shadowing chan struct{}
 
 	mu     sync.Mutex
 	cached map[store.Store]store.Store // overlay stores behind the byte cache
@@ -51,12 +57,15 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{
+	client := &Client{
 		config: c, stores: newStores(c, known, environ), catalogs: catalog.New(known, environ, nil),
 		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
-	}, nil
+		log:    c.Log, shadowing: make(chan struct{}, 1),
+	}
+	client.metrics, err = client.telemetry()
+	return client, err
 }
 
 // catalogs are those of the configuration files and the environment, overridden by Catalogs.
@@ -92,6 +101,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MinPlannedFiles == 0 {
 		c.MinPlannedFiles = defaultMinFiles
+	}
+	if c.ShadowBytes == 0 {
+		c.ShadowBytes = defaultShadowBytes
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	return c
 }

@@ -34,6 +34,7 @@ type Rows struct {
 	overlayLost error
 	start       time.Time
 	data        store.Store
+	reported    bool // to metrics and log
 }
 
 // Query plans a filter query. Reading the rows is left to Each, Batches or Count.
@@ -155,12 +156,22 @@ func (r *Rows) Columns() ([]string, []Type) { return r.names, r.types }
 
 // Each reads the answer in the order of (file path, position). A batch is valid until visit returns.
 func (r *Rows) Each(ctx context.Context, visit func(*Batch) error) error {
-	ctx = store.WithCounter(ctx, &r.usage)
-	project := r.project
-	counters, err := r.reader().Read(ctx, r.plan, project, r.query.Limit, func(f *scan.File, b *column.Batch) error {
+	outer, ctx := ctx, store.WithCounter(ctx, &r.usage)
+	var got answer
+	if r.sampled() {
+		got = answer{}
+	}
+	counters, err := r.reader().Read(ctx, r.plan, r.project, r.query.Limit, func(f *scan.File, b *column.Batch) error {
+		if got != nil {
+			got.add(f, b)
+		}
 		return visit(r.shape(f, b))
 	})
 	r.finish(counters)
+	r.observed(ctx, err)
+	if got != nil && err == nil && (r.query.Limit < 0 || counters.Rows < r.query.Limit) && len(counters.Changed) == 0 {
+		r.shadow(outer, got)
+	}
 	return err
 }
 
@@ -189,6 +200,7 @@ func (r *Rows) Count(ctx context.Context) (int64, error) {
 		counters.Rows = min(counters.Rows, r.query.Limit)
 	}
 	r.finish(counters)
+	r.observed(ctx, err)
 	return counters.Rows, err
 }
 

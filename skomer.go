@@ -13,7 +13,10 @@
 package skomer
 
 import (
+	"log/slog"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/lake"
@@ -62,6 +65,14 @@ type Config struct {
 	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
 	MinPlannedScanBytes int64
 	MinPlannedFiles     int
+	// Metrics is where the client's metrics are registered, under the names of docs/operations.md; nil: nowhere.
+	Metrics prometheus.Registerer
+	// Log takes warnings and errors that no caller gets: rejected indexes, shadow checks that differed. nil: nobody.
+	Log *slog.Logger
+	// ShadowShare is the share of queries, 0 to 1, that are run again as scans in the background; a kind whose answer differed is
+	// quarantined. A check scans at most about ShadowBytes of data files, chosen at random; 0: 256 MiB.
+	ShadowShare float64
+	ShadowBytes int64
 
 	// resolveData and resolveOverlay replace the stores; nil: by scheme.
 	resolveData, resolveOverlay lake.Resolver

@@ -26,6 +26,8 @@ type Table struct {
 	overlay      *overlay.Overlay
 	archive      *mask.Archive // of masks, in the overlay
 
+	background sync.WaitGroup
+
 	mu      sync.Mutex
 	table   *lake.Table
 	read    time.Time                  // when table was read
@@ -50,8 +52,11 @@ func (t *Table) metadata() *lake.Table {
 	return t.table
 }
 
-// Close waits for what is still being written in the background: the overlay's readable head.
-func (t *Table) Close() { t.overlay.Close() }
+// Close waits for what is still under way in the background: shadow checks, and the writing of the overlay's readable head.
+func (t *Table) Close() {
+	t.background.Wait()
+	t.overlay.Close()
+}
 
 // refresh reads the table's metadata anew.
 func (t *Table) refresh(ctx context.Context) error {

@@ -37,6 +37,8 @@ type Options struct {
 	MinFiles int
 	// Explain keeps a Decision per file.
 	Explain bool
+	// Only is the id of the one index that is asked; empty: every index.
+	Only string
 }
 
 // Plan decides for every data file of s which rows may match t. v is the overlay's version, nil if there is none.
@@ -51,6 +53,7 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	slices.SortStableFunc(out.Files, func(a, b File) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ordinal, b.Ordinal))
 	})
+	out.Report.Unanswered = len(out.Files)
 	if o.Strict {
 		if err := p.lookUpTags(ctx, out.Files); err != nil {
 			return nil, err
@@ -195,7 +198,7 @@ func (e *evidence) usable() bool {
 	e.indexes = make([]usable, len(e.version.Indexes()))
 	for i, d := range e.version.Indexes() {
 		k, ok := kinds.ByName(d.Kind)
-		if !ok || d.KindVersion > k.Version {
+		if !ok || d.KindVersion > k.Version || e.options.Only != "" && d.ID != e.options.Only {
 			continue
 		}
 		u := usable{kind: k.Kind}
@@ -316,11 +319,15 @@ func span(p lineage.Place) store.Span { return store.Span{Off: p.Off, Len: p.Len
 // conclude folds the answers of every file and drops those that hold no match.
 func (e *evidence) conclude(answers [][]answerOf) {
 	kept := e.plan.Files[:0]
+	e.plan.Report.Unanswered = 0
 	for i, f := range e.plan.Files {
 		e.conclude1(&f, answers[i])
 		if f.Verdict.May.Empty() {
 			e.plan.Report.RuledOut++
 			continue
+		}
+		if len(answers[i]) == 0 {
+			e.plan.Report.Unanswered++
 		}
 		kept = append(kept, f)
 	}

@@ -41,6 +41,8 @@ type Report struct {
 	Total    int      // files of the snapshot
 	Pruned   int      // ruled out by manifest facts alone
 	RuledOut int      // ruled out by index evidence
+	// Unanswered is the files left for which no index evidence spoke.
+	Unanswered int
 	Used     []string // index ids that spoke
 	Missing  []string // index ids that would help and do not cover every file left
 	Rejected []Rejection
