@@ -20,6 +20,7 @@ type cache struct {
 type cached struct {
 	location string
 	m        *manifest.Manifest
+	bytes    int64
 }
 
 func newCache(limit int64) *cache {
@@ -40,15 +41,16 @@ func (c *cache) get(location string) *manifest.Manifest {
 func (c *cache) put(location string, m *manifest.Manifest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.items[location] != nil || m.Bytes > c.limit {
+	bytes := m.Bytes()
+	if c.items[location] != nil || bytes > c.limit {
 		return
 	}
-	c.items[location] = c.order.PushFront(&cached{location, m})
-	c.used += m.Bytes
+	c.items[location] = c.order.PushFront(&cached{location, m, bytes})
+	c.used += bytes
 	for c.used > c.limit {
 		oldest := c.order.Back()
 		old := c.order.Remove(oldest).(*cached)
 		delete(c.items, old.location)
-		c.used -= old.m.Bytes
+		c.used -= old.bytes
 	}
 }

@@ -23,21 +23,22 @@ type part struct {
 	listed manifest.ListEntry
 	path   string // after mapping
 	m      *manifest.Manifest
+	tuples *tuples // of m
 }
 
 // manifests reads the manifest list and every manifest that can have live files.
-func (t *Table) manifests(ctx context.Context, s *meta.Snapshot) ([]part, error) {
+func (t *Table) manifests(ctx context.Context, s *meta.Snapshot) ([]*part, error) {
 	listed, err := t.listed(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var parts []part
+	var parts []*part
 	var missing []int
 	for _, e := range listed {
 		if e.Empty() {
 			continue
 		}
-		p := part{listed: e, path: t.lake.mapping.Apply(e.Path)}
+		p := &part{listed: e, path: t.lake.mapping.Apply(e.Path)}
 		if p.m = t.lake.cache.get(p.path); p.m == nil {
 			missing = append(missing, len(parts))
 		}
@@ -80,7 +81,7 @@ func (t *Table) listed(ctx context.Context, s *meta.Snapshot) ([]manifest.ListEn
 // specFromHeader marks a manifest whose spec only its own header states.
 const specFromHeader = -1
 
-func waveSize(parts []part, missing []int) int {
+func waveSize(parts []*part, missing []int) int {
 	bytes := int64(0)
 	for n, i := range missing {
 		bytes += parts[i].listed.Length
@@ -92,7 +93,7 @@ func waveSize(parts []part, missing []int) int {
 }
 
 // loadWave reads manifests together and decodes them on all cores.
-func (t *Table) loadWave(ctx context.Context, parts []part, at []int) error {
+func (t *Table) loadWave(ctx context.Context, parts []*part, at []int) error {
 	paths := make([]string, len(at))
 	for n, i := range at {
 		paths[n] = parts[i].path
@@ -105,8 +106,8 @@ func (t *Table) loadWave(ctx context.Context, parts []part, at []int) error {
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for n, i := range at {
 		g.Go(func() error {
-			p := &parts[i]
-			m, err := manifest.Read(p.path, data[n])
+			p := parts[i]
+			m, err := manifest.Read(p.path, data[n], nil)
 			if err != nil && p.listed.Encrypted {
 				return encrypted(p.path)
 			}

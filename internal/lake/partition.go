@@ -14,9 +14,10 @@ import (
 	"github.com/skomerdb/skomer/internal/lake/meta"
 )
 
-// tuple says how the partition values of one manifest become values of its spec's fields.
-type tuple struct {
+// tuples is the partition tuples of one manifest as values of its spec's fields.
+type tuples struct {
 	fields []tupleField
+	values [][]tupleValue // by number of the tuple, parallel to fields
 }
 
 // tupleField is one field of the spec. at is its place in the manifest's tuples, -1 if they lack it.
@@ -28,8 +29,18 @@ type tupleField struct {
 	schema *avro.Schema
 }
 
-func (a *assembly) tupleOf(p *part, spec *facts.Spec) tuple {
-	var t tuple
+// tupleValue is not known if the manifest does not state it in a form that the type allows.
+type tupleValue struct {
+	value       column.Value
+	null, known bool
+}
+
+// tuplesOf converts the tuples of a manifest. They are the same for all snapshots of a version of the table.
+func (a *assembly) tuplesOf(p *part, spec *facts.Spec) *tuples {
+	if p.tuples != nil {
+		return p.tuples
+	}
+	t := &tuples{values: make([][]tupleValue, len(p.m.Tuples))}
 	for _, pf := range spec.Fields {
 		f := tupleField{id: pf.ID, at: -1, void: pf.Transform == "void"}
 		for i, have := range p.m.Partition {
@@ -37,43 +48,50 @@ func (a *assembly) tupleOf(p *part, spec *facts.Spec) tuple {
 				f.at, f.schema = i, have.Schema.Value()
 			}
 		}
-		f.typ = a.resultType(pf, f.schema)
+		f.typ = a.t.resultType(pf, f.schema)
 		t.fields = append(t.fields, f)
 	}
+	for i, raw := range p.m.Tuples {
+		t.values[i] = make([]tupleValue, len(t.fields))
+		for k := range t.fields {
+			t.values[i][k] = t.fields[k].value(raw)
+		}
+	}
+	p.tuples = t
 	return t
 }
 
-// value is the partition value of f; known is false if the manifest does not state it in a form the type allows.
-func (f *tupleField) value(m *manifest.File) (v column.Value, null, known bool) {
+// value is the partition value of f in a tuple.
+func (f *tupleField) value(tuple []manifest.Raw) (v tupleValue) {
 	if f.void {
-		return v, true, true
+		return tupleValue{null: true, known: true}
 	}
-	if f.at < 0 || f.at >= len(m.Partition) {
-		return v, false, false
+	if f.at < 0 || f.at >= len(tuple) {
+		return v
 	}
-	raw := m.Partition[f.at]
+	raw := tuple[f.at]
 	if raw.Null {
-		return v, true, true
+		return tupleValue{null: true, known: true}
 	}
-	v, known = partitionValue(raw, f.schema, f.typ)
-	return v, false, known
+	v.value, v.known = partitionValue(raw, f.schema, f.typ)
+	return v
 }
 
-// values is the whole tuple of a delete file, whose scope it is: a value that is not known is an error, never a guess.
-func (t tuple) values(p *part, m *manifest.File) ([]facts.PartitionValue, error) {
+// scope is the whole tuple of a delete file, whose scope it is: a value that is not known is an error, never a guess.
+func (t *tuples) scope(p *part, i int) ([]facts.PartitionValue, error) {
 	out := make([]facts.PartitionValue, len(t.fields))
-	for i := range t.fields {
-		v, null, known := t.fields[i].value(m)
-		if !known {
-			return nil, fault.New(fault.Corrupt, p.path, "partition field %d of the delete file %s has no value of type %s", t.fields[i].id, m.Path, t.fields[i].typ)
+	for k, v := range t.values[p.m.Tuple.At(i)] {
+		if !v.known {
+			return nil, fault.New(fault.Corrupt, p.path, "partition field %d of the delete file %s has no value of type %s",
+				t.fields[k].id, p.m.Path.At(i), t.fields[k].typ)
 		}
-		out[i] = facts.PartitionValue{Null: null, Value: v}
+		out[k] = facts.PartitionValue{Null: v.null, Value: v.value}
 	}
 	return out, nil
 }
 
 // partition records the tuple of the last data file of out.
-func (a *assembly) partition(t tuple, m *manifest.File) {
+func (a *assembly) partition(t *tuples, number int) {
 	row := a.out.Files.Len() - 1
 	for i := range t.fields {
 		f := &t.fields[i]
@@ -83,8 +101,8 @@ func (a *assembly) partition(t tuple, m *manifest.File) {
 			a.out.Files.Partition[f.id] = col
 		}
 		growPartition(col, row)
-		v, null, known := f.value(m)
-		col.Known, col.Null, col.Value = append(col.Known, known), append(col.Null, null), append(col.Value, v)
+		v := &t.values[number][i]
+		col.Known, col.Null, col.Value = append(col.Known, v.known), append(col.Null, v.null), append(col.Value, v.value)
 	}
 }
 
@@ -97,32 +115,27 @@ func growPartition(col *facts.PartitionColumn, n int) {
 var widthTransform = regexp.MustCompile(`^(bucket|truncate)\[\d+\]$`)
 
 // resultType is the type of a transform's results (specification, "Partition Transforms"). For an unknown transform it is
-// the type in which the manifest writes the values, so that tuples can still be compared.
-func (a *assembly) resultType(pf facts.PartitionField, written *avro.Schema) column.Type {
-	if t, ok := a.types[pf.ID]; ok {
-		return t
+// the widest form of the type in which the manifest writes the values, so that tuples can still be compared.
+func (t *Table) resultType(pf facts.PartitionField, written *avro.Schema) column.Type {
+	if typ, ok := t.transformType(pf); ok {
+		return typ
 	}
-	t, ok := a.transformType(pf)
-	if !ok {
-		t = naturalType(written)
-	}
-	a.types[pf.ID] = t
-	return t
+	return naturalType(written)
 }
 
-func (a *assembly) transformType(pf facts.PartitionField) (column.Type, bool) {
+func (t *Table) transformType(pf facts.PartitionField) (column.Type, bool) {
 	switch name := pf.Transform; {
 	case name == "year", name == "month", name == "hour":
 		return column.Of(column.Int), true
 	case name == "day":
 		return column.Of(column.Date), true
 	case name == "identity", name == "void":
-		return a.t.sourceType(pf.SourceID)
+		return t.sourceType(pf.SourceID)
 	case widthTransform.MatchString(name):
 		if name[0] == 'b' {
 			return column.Of(column.Int), true
 		}
-		return a.t.sourceType(pf.SourceID)
+		return t.sourceType(pf.SourceID)
 	}
 	return column.Type{}, false
 }
@@ -148,13 +161,9 @@ func naturalType(s *avro.Schema) column.Type {
 	switch s.Kind {
 	case avro.Bool:
 		return column.Of(column.Bool)
-	case avro.Int:
-		return column.Of(column.Int)
-	case avro.Long:
+	case avro.Int, avro.Long:
 		return column.Of(column.Long)
-	case avro.Float:
-		return column.Of(column.Float)
-	case avro.Double:
+	case avro.Float, avro.Double:
 		return column.Of(column.Double)
 	case avro.String:
 		return column.Of(column.String)

@@ -195,7 +195,7 @@ func (t *Table) Snapshot(ctx context.Context, sel Selector) (*facts.Snapshot, er
 		Specs: t.meta.Specs, NameMapping: t.meta.NameMapping, Properties: t.meta.Properties,
 	}
 	if c.snapshot == nil {
-		newAssembly(t, out, nil)
+		newAssembly(t, out, 0)
 		return out, nil
 	}
 	out.ID, out.Sequence, out.TimestampMs = c.snapshot.ID, c.snapshot.Sequence, c.snapshot.TimestampMs
@@ -208,5 +208,9 @@ func (t *Table) Snapshot(ctx context.Context, sel Selector) (*facts.Snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	return out, newAssembly(t, out, parts).run(parts)
+	total := 0
+	for _, p := range parts {
+		total += dataFiles(p.m)
+	}
+	return out, newAssembly(t, out, total).run(parts)
 }

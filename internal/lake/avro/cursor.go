@@ -1,74 +1,149 @@
 package avro
 
 import (
+	"encoding/binary"
 	"math"
 
-	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/fault"
 )
 
 // Cursor reads one block of records in the order of the writer's schema. Its error is sticky: after the first failure every
 // read returns zero values, and File.Each reports the failure.
 type Cursor struct {
-	r     *bytescan.Reader
+	what  string
+	buf   []byte // empty after a failure
+	off   int
+	err   error
 	steps int // schema nodes that may still be skipped: a hostile schema can hold exponentially many empty ones
 }
 
 func newCursor(what string, b []byte) *Cursor {
-	return &Cursor{r: bytescan.NewReader(what, b), steps: 1<<20 + 16*len(b)}
+	return &Cursor{what: what, buf: b, steps: 1<<20 + 16*len(b)}
 }
 
 // Fail records a format error unless one is already recorded.
-func (c *Cursor) Fail(reason string, args ...any) { c.r.Fail(reason, args...) }
+func (c *Cursor) Fail(reason string, args ...any) {
+	if c.err == nil {
+		c.err = fault.New(fault.Corrupt, c.what, reason, args...)
+	}
+	c.buf, c.off = nil, 0
+}
 
 // Failed reports whether a read failed.
-func (c *Cursor) Failed() bool { return c.r.Err() != nil }
+func (c *Cursor) Failed() bool { return c.err != nil }
+
+// done fails unless every byte was read, and returns the error.
+func (c *Cursor) done() error {
+	if c.err == nil && c.off != len(c.buf) {
+		c.Fail("%d bytes left over at offset %d", len(c.buf)-c.off, c.off)
+	}
+	return c.err
+}
+
+// Mark is where the cursor is, for Since and Rewind.
+func (c *Cursor) Mark() int { return c.off }
+
+// Since is the bytes read since mark, as a view; nil after a failure.
+func (c *Cursor) Since(mark int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	return c.buf[mark:c.off]
+}
+
+// Rewind puts the cursor back to mark, unless a read failed.
+func (c *Cursor) Rewind(mark int) {
+	if c.err == nil {
+		c.off = mark
+	}
+}
+
+func (c *Cursor) left() int { return len(c.buf) - c.off }
 
 // Long reads an int or long. Bits past the 64th, which writers without fixed-size integers have produced, are dropped as
 // other readers drop them.
 func (c *Cursor) Long() int64 {
+	if c.off < len(c.buf) {
+		if b := c.buf[c.off]; b < 0x80 {
+			c.off++
+			return zigzag(uint64(b))
+		}
+	}
+	return c.longer()
+}
+
+func (c *Cursor) longer() int64 {
 	v := uint64(0)
 	for shift := 0; shift < 70; shift += 7 {
-		b := c.r.U8()
+		if c.off >= len(c.buf) {
+			c.Fail("needs 1 byte at offset %d, has none", c.off)
+			return 0
+		}
+		b := c.buf[c.off]
+		c.off++
 		v |= uint64(b&0x7f) << shift
 		if b < 0x80 {
 			return zigzag(v)
 		}
 	}
-	c.r.Fail("a number of more than 10 bytes before offset %d", c.r.Offset())
+	c.Fail("a number of more than 10 bytes before offset %d", c.off)
 	return 0
 }
 
 // Bool reads a boolean.
-func (c *Cursor) Bool() bool { return c.r.U8() != 0 }
+func (c *Cursor) Bool() bool {
+	b := c.Fixed(1)
+	return b != nil && b[0] != 0
+}
 
 // Float reads a float.
-func (c *Cursor) Float() float32 { return math.Float32frombits(c.r.U32()) }
+func (c *Cursor) Float() float32 {
+	b := c.Fixed(4)
+	if b == nil {
+		return 0
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(b))
+}
 
 // Double reads a double.
-func (c *Cursor) Double() float64 { return math.Float64frombits(c.r.U64()) }
+func (c *Cursor) Double() float64 {
+	b := c.Fixed(8)
+	if b == nil {
+		return 0
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
 
 // Bytes reads bytes or a string, as a view.
 func (c *Cursor) Bytes() []byte {
 	n := c.Long()
-	if n < 0 || n > int64(c.r.Left()) {
-		c.r.Fail("length %d at offset %d does not fit in the %d bytes left", n, c.r.Offset(), c.r.Left())
+	if n < 0 || n > int64(c.left()) {
+		c.Fail("length %d at offset %d does not fit in the %d bytes left", n, c.off, c.left())
 		return nil
 	}
-	return c.r.Bytes(int(n))
+	return c.Fixed(int(n))
 }
 
 // String reads a string (copied).
 func (c *Cursor) String() string { return string(c.Bytes()) }
 
 // Fixed reads n bytes, as a view.
-func (c *Cursor) Fixed(n int) []byte { return c.r.Bytes(n) }
+func (c *Cursor) Fixed(n int) []byte {
+	if n < 0 || n > len(c.buf)-c.off || c.err != nil {
+		c.Fail("needs %d bytes at offset %d, has %d", n, c.off, c.left())
+		return nil
+	}
+	b := c.buf[c.off : c.off+n : c.off+n]
+	c.off += n
+	return b
+}
 
 // Branch reads the branch of a union and returns its schema; nil for the null branch. For any other schema it returns s.
 func (c *Cursor) Branch(s *Schema) *Schema {
 	if s.Kind == Union {
 		i := c.Long()
 		if i < 0 || i >= int64(len(s.Branches)) {
-			c.r.Fail("union branch %d of %d at offset %d", i, len(s.Branches), c.r.Offset())
+			c.Fail("union branch %d of %d at offset %d", i, len(s.Branches), c.off)
 			return nil
 		}
 		s = s.Branches[i]
@@ -86,7 +161,7 @@ func (c *Cursor) Blocks(visit func()) {
 		n := c.Long()
 		if n < 0 {
 			if n == math.MinInt64 {
-				c.r.Fail("impossible item count at offset %d", c.r.Offset())
+				c.Fail("impossible item count at offset %d", c.off)
 				return
 			}
 			n = -n
@@ -95,8 +170,8 @@ func (c *Cursor) Blocks(visit func()) {
 		if n == 0 {
 			return
 		}
-		if n > int64(c.r.Left()) {
-			c.r.Fail("%d items at offset %d do not fit in the %d bytes left", n, c.r.Offset(), c.r.Left())
+		if n > int64(c.left()) {
+			c.Fail("%d items at offset %d do not fit in the %d bytes left", n, c.off, c.left())
 			return
 		}
 		for range n {
@@ -112,7 +187,7 @@ func (c *Cursor) Skip(s *Schema) { c.skip(s, 0) }
 
 func (c *Cursor) skip(s *Schema, depth int) {
 	if c.steps--; c.steps < 0 || depth > maxDepth {
-		c.r.Fail("values nested too deeply or too often at offset %d", c.r.Offset())
+		c.Fail("values nested too deeply or too often at offset %d", c.off)
 	}
 	if c.Failed() {
 		return
@@ -120,17 +195,17 @@ func (c *Cursor) skip(s *Schema, depth int) {
 	switch s.Kind {
 	case Null:
 	case Bool:
-		c.r.U8()
+		c.Fixed(1)
 	case Int, Long, Enum:
 		c.Long()
 	case Float:
-		c.r.U32()
+		c.Fixed(4)
 	case Double:
-		c.r.U64()
+		c.Fixed(8)
 	case Bytes, String:
 		c.Bytes()
 	case Fixed:
-		c.r.Bytes(s.Size)
+		c.Fixed(s.Size)
 	case Record:
 		for _, f := range s.Fields {
 			c.skip(f.Schema, depth+1)

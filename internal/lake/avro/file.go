@@ -2,10 +2,11 @@ package avro
 
 import (
 	"bytes"
-	"compress/flate"
 	"errors"
 	"io"
+	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
@@ -41,7 +42,7 @@ func (f *File) Decoded() int64 { return f.decoded }
 // Open reads the header of b; what names the file in faults.
 func Open(what string, b []byte) (*File, error) {
 	c := newCursor(what, b)
-	if magic := c.r.Bytes(4); !bytes.Equal(magic, []byte("Obj\x01")) {
+	if magic := c.Fixed(4); !bytes.Equal(magic, []byte("Obj\x01")) {
 		return nil, fault.New(fault.Corrupt, what, "not an Avro file: it does not begin with 4f 62 6a 01")
 	}
 	f := &File{Meta: map[string][]byte{}, what: what, limit: MaxDecoded}
@@ -49,11 +50,11 @@ func Open(what string, b []byte) (*File, error) {
 		key := c.String()
 		f.Meta[key] = c.Bytes()
 	})
-	f.sync = c.r.Bytes(syncLen)
-	if err := c.r.Err(); err != nil {
-		return nil, err
+	f.sync = c.Fixed(syncLen)
+	if c.err != nil {
+		return nil, c.err
 	}
-	f.rest = b[c.r.Offset():]
+	f.rest = b[c.off:]
 	f.codec = string(f.Meta["avro.codec"])
 	var err error
 	f.Schema, err = ParseSchema(what, f.Meta["avro.schema"])
@@ -116,11 +117,11 @@ func (f *File) block(count int64, data []byte, visit func(*Cursor) error) error 
 		if err := visit(c); err != nil {
 			return err
 		}
-		if err := c.r.Err(); err != nil {
-			return err
+		if c.err != nil {
+			return c.err
 		}
 	}
-	return c.r.Done()
+	return c.done()
 }
 
 var errTooLarge = errors.New("decompresses to more than the limit")
@@ -132,7 +133,7 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 	case "", "null":
 		return raw, nil
 	case "deflate":
-		out, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(raw)), limit+1))
+		out, err = inflate(raw, limit)
 	case "snappy":
 		out, err = unsnappy(raw, limit)
 	case "zstandard":
@@ -151,6 +152,20 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 		return nil, fault.New(fault.Corrupt, f.what, "bad %s block", f.codec).WithCause(err)
 	}
 	return out, nil
+}
+
+var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+
+// inflate returns at most limit+1 bytes. Manifests shrink to about a fifth.
+func inflate(raw []byte, limit int64) ([]byte, error) {
+	z := inflaters.Get().(io.ReadCloser)
+	defer inflaters.Put(z)
+	if err := z.(flate.Resetter).Reset(bytes.NewReader(raw), nil); err != nil {
+		return nil, err
+	}
+	out := bytes.NewBuffer(make([]byte, 0, min(6*int64(len(raw))+bytes.MinRead, limit+1)))
+	_, err := out.ReadFrom(io.LimitReader(z, limit+1))
+	return out.Bytes(), err
 }
 
 // unsnappy checks the declared length before allocating. The CRC-32 behind the data is of the uncompressed bytes.

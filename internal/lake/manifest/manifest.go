@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/skomerdb/skomer/internal/facts"
@@ -19,22 +20,33 @@ const (
 	EqualityDeletes Content = 2
 )
 
-// Manifest is the live files of one manifest, before inheritance.
+// Manifest is the live files of one manifest, before inheritance, in columns. Numbers that the manifest leaves to inheritance
+// are facts.Unknown.
 type Manifest struct {
 	FormatVersion int // 1 if not stated
 	SpecID        int // -1 if not stated
 	SpecJSON      []byte
 	Deletes       bool
-	// Partition is the fields of the partition tuples, in the order of File.Partition.
+	// Partition is the fields of the partition tuples, in the order of Tuples' values.
 	Partition []avro.Field
-	Files     []File
-	// Columns holds the metrics of each schema field id, each slice as long as Files.
-	Columns map[int]*facts.ColumnFacts
-	// Bytes is about the memory that the manifest holds.
-	Bytes int64
+	N         int // live files: entries of status existing or added
+
+	Added, Content, Format, Encrypted             facts.Ints // 1: added, encrypted
+	SnapshotID, Sequence, Records, Size, FirstRow facts.Ints
+	Path                                          facts.Strings
+	Tuple                                         facts.Ints // of Tuples
+	Tuples                                        [][]Raw    // the distinct ones; nil: not stated
+	// Of delete files: the equality ids, as one of EqualityIDs, the data file they are about, and a deletion vector's blob.
+	Equality       facts.Ints
+	EqualityIDs    [][]int
+	Referenced     facts.Strings
+	Offset, Length facts.Ints
+
+	// Columns holds the metrics by schema field id: of every field, or of those that the reader wanted.
+	Columns map[int]*facts.Metrics
 }
 
-// File is a live entry: status existing or added. Numbers that the manifest leaves to inheritance are facts.Unknown.
+// File is one live file.
 type File struct {
 	Added      bool
 	SnapshotID int64
@@ -51,6 +63,48 @@ type File struct {
 	Referenced string
 	Offset     int64 // of a deletion vector's blob
 	Length     int64
+}
+
+// File is file i without its metrics.
+func (m *Manifest) File(i int) File {
+	return File{
+		Added: m.Added.At(i) == 1, SnapshotID: m.SnapshotID.At(i), Sequence: m.Sequence.At(i), Content: Content(m.Content.At(i)),
+		Path: m.Path.At(i), Format: facts.Format(m.Format.At(i)), Records: m.Records.At(i), Size: m.Size.At(i),
+		FirstRowID: m.FirstRow.At(i), Encrypted: m.Encrypted.At(i) == 1, Partition: m.Tuples[m.Tuple.At(i)],
+		EqualityID: m.EqualityIDs[m.Equality.At(i)], Referenced: m.Referenced.At(i), Offset: m.Offset.At(i), Length: m.Length.At(i),
+	}
+}
+
+// tupleBytes is about the memory of a partition value.
+const tupleBytes = 40
+
+// Bytes is about the memory that the manifest holds.
+func (m *Manifest) Bytes() int64 {
+	n := len(m.SpecJSON) + m.Path.Bytes() + m.Referenced.Bytes() + 1024
+	for _, x := range m.ints() {
+		n += len(x.Data)
+	}
+	for _, t := range m.Tuples {
+		n += len(t) * tupleBytes
+		for _, v := range t {
+			n += len(v.Bytes)
+		}
+	}
+	for _, ids := range m.EqualityIDs {
+		n += 24 + 8*len(ids)
+	}
+	for _, c := range m.Columns {
+		n += c.Bytes() + 256
+	}
+	return int64(n)
+}
+
+// ints is the columns of integers, in the order in which builder.rows holds them.
+func (m *Manifest) ints() []*facts.Ints {
+	return []*facts.Ints{
+		&m.Added, &m.Content, &m.Format, &m.Encrypted, &m.SnapshotID, &m.Sequence, &m.Records, &m.Size, &m.FirstRow,
+		&m.Tuple, &m.Equality, &m.Offset, &m.Length,
+	}
 }
 
 // Raw is a partition value as Avro holds it.
@@ -71,8 +125,8 @@ var fileNames = map[string]int{
 	"content_size_in_bytes": 145,
 }
 
-// Read decodes a manifest; what names it in faults.
-func Read(what string, b []byte) (m *Manifest, err error) {
+// Read decodes a manifest; what names it in faults. It keeps the metrics of the schema fields that want asks for; nil wants all.
+func Read(what string, b []byte, want func(id int) bool) (m *Manifest, err error) {
 	defer recovered(what, &err)
 	f, err := avro.Open(what, b)
 	if err != nil {
@@ -82,11 +136,12 @@ func Read(what string, b []byte) (m *Manifest, err error) {
 	if err != nil {
 		return nil, err
 	}
+	d.want = want
 	d.cells = min(minCells+cellsPerByte*len(b), maxCells)
 	if err := f.Each(d.entry); err != nil {
 		return nil, err
 	}
-	return d.finish(f.Decoded()), nil
+	return d.finish(), nil
 }
 
 type decoder struct {
@@ -94,7 +149,10 @@ type decoder struct {
 	entryF    []field
 	fileF     []field
 	partition *avro.Schema
-	last      *facts.ColumnFacts // of the id lastID: metrics come in the same order for every file
+	want      func(id int) bool
+	rows      builder
+	columns   map[int]*columnBuilder // nil: not wanted
+	last      *columnBuilder         // of the id lastID: metrics come in the same order for every file
 	lastID    int
 	cells     int // how many more cells of metrics may be filled
 }
@@ -104,10 +162,9 @@ func newDecoder(what string, f *avro.File) (*decoder, error) {
 	if f.Schema.Kind != avro.Record {
 		return nil, bad("a manifest holds records")
 	}
-	d := &decoder{m: &Manifest{
+	d := &decoder{columns: map[int]*columnBuilder{}, lastID: -1, m: &Manifest{
 		FormatVersion: number(f.Meta, "format-version", 1), SpecID: number(f.Meta, "partition-spec-id", -1),
-		SpecJSON: f.Meta["partition-spec"], Deletes: string(f.Meta["content"]) == "deletes",
-		Columns: map[int]*facts.ColumnFacts{},
+		SpecJSON: slices.Clone(f.Meta["partition-spec"]), Deletes: string(f.Meta["content"]) == "deletes",
 	}}
 	d.entryF = identify(f.Schema, entryNames)
 	for _, e := range d.entryF {
@@ -128,20 +185,17 @@ func newDecoder(what string, f *avro.File) (*decoder, error) {
 }
 
 func (d *decoder) entry(c *avro.Cursor) error {
-	e := File{
-		SnapshotID: facts.Unknown, Sequence: facts.Unknown, FirstRowID: facts.Unknown,
-		Records: facts.Unknown, Size: facts.Unknown, Offset: facts.Unknown, Length: facts.Unknown,
-	}
+	e := emptyRow
 	status := int64(-1)
 	for _, f := range d.entryF {
 		switch f.id {
 		case 0:
 			status = long(c, f.schema, -1)
-			e.Added = status == 1
+			e.ints[added] = b2i(status == 1)
 		case 1:
-			e.SnapshotID = long(c, f.schema, facts.Unknown)
+			e.ints[snapshotID] = long(c, f.schema, facts.Unknown)
 		case 3:
-			e.Sequence = long(c, f.schema, facts.Unknown)
+			e.ints[sequence] = long(c, f.schema, facts.Unknown)
 		case 2:
 			if status == statusDeleted {
 				c.Skip(f.schema)
@@ -158,57 +212,55 @@ func (d *decoder) entry(c *avro.Cursor) error {
 	case status == statusDeleted:
 		d.forget()
 	case status != 0 && status != 1:
-		c.Fail("entry %d has status %d", len(d.m.Files), status)
-	case e.Path == "" || e.Records < 0 || e.Size < 0:
-		c.Fail("entry %d (%q) lacks a path, a record count or a size", len(d.m.Files), e.Path)
+		c.Fail("entry %d has status %d", d.rows.n, status)
+	case len(e.path) == 0 || e.ints[records] < 0 || e.ints[size] < 0:
+		c.Fail("entry %d (%q) lacks a path, a record count or a size", d.rows.n, e.path)
 	default:
-		d.m.Files = append(d.m.Files, e)
+		d.rows.add(&e)
 	}
 	return nil
 }
 
 // forget drops the metrics of an entry whose status, against the specification's order of fields, came behind them.
 func (d *decoder) forget() {
-	n := len(d.m.Files)
-	for _, col := range d.m.Columns {
-		if len(col.Values) > n {
-			col.Lower[n], col.Upper[n] = nil, nil
-			col.Values[n], col.Nulls[n], col.NaNs[n] = facts.Unknown, facts.Unknown, facts.Unknown
+	for _, col := range d.columns {
+		if col != nil {
+			col.cut(d.rows.n)
 		}
 	}
 }
 
-func (d *decoder) file(c *avro.Cursor, e *File) {
+func (d *decoder) file(c *avro.Cursor, e *row) {
 	for _, f := range d.fileF {
 		switch f.id {
 		case 134:
-			e.Content = Content(content(c, long(c, f.schema, 0), 2))
+			e.ints[contentOf] = content(c, long(c, f.schema, 0), 2)
 		case 100:
-			e.Path = text(c, f.schema)
+			e.path = blob(c, f.schema)
 		case 101:
-			e.Format = format(c, text(c, f.schema))
+			e.ints[formatOf] = d.rows.format(c, blob(c, f.schema))
 		case 102:
-			d.tuple(c, f.schema, e)
+			e.ints[tuple] = d.tuple(c, f.schema)
 		case 103:
-			e.Records = long(c, f.schema, facts.Unknown)
+			e.ints[records] = long(c, f.schema, facts.Unknown)
 		case 104:
-			e.Size = long(c, f.schema, facts.Unknown)
+			e.ints[size] = long(c, f.schema, facts.Unknown)
 		case 109, 110, 137:
 			d.counts(c, f)
 		case 125, 128:
 			d.bounds(c, f)
 		case 131:
-			e.Encrypted = len(blob(c, f.schema)) > 0
+			e.ints[encrypted] = b2i(len(blob(c, f.schema)) > 0)
 		case 135:
-			ids(c, f.schema, e)
+			e.ints[equality] = d.ids(c, f.schema)
 		case 142:
-			e.FirstRowID = long(c, f.schema, facts.Unknown)
+			e.ints[firstRow] = long(c, f.schema, facts.Unknown)
 		case 143:
-			e.Referenced = text(c, f.schema)
+			e.referenced = blob(c, f.schema)
 		case 144:
-			e.Offset = long(c, f.schema, facts.Unknown)
+			e.ints[offset] = long(c, f.schema, facts.Unknown)
 		case 145:
-			e.Length = long(c, f.schema, facts.Unknown)
+			e.ints[length] = long(c, f.schema, facts.Unknown)
 		default:
 			c.Skip(f.schema)
 		}
@@ -230,18 +282,25 @@ func format(c *avro.Cursor, name string) facts.Format {
 	return facts.Parquet
 }
 
-func (d *decoder) tuple(c *avro.Cursor, s *avro.Schema, e *File) {
+// tuple is the number of the entry's partition tuple. Equal bytes are equal tuples, so that only new ones are decoded.
+func (d *decoder) tuple(c *avro.Cursor, s *avro.Schema) int64 {
 	v := c.Branch(s)
 	if v == nil || d.partition == nil {
 		if v != nil {
 			c.Skip(v)
 		}
-		return
+		return d.rows.tuples.none()
 	}
-	e.Partition = make([]Raw, len(v.Fields))
-	for i, f := range v.Fields {
-		e.Partition[i] = rawValue(c, f.Schema)
-	}
+	mark := c.Mark()
+	c.Skip(v)
+	return d.rows.tuples.number(c.Since(mark), func() []Raw {
+		c.Rewind(mark)
+		out := make([]Raw, len(v.Fields))
+		for i, f := range v.Fields {
+			out[i] = rawValue(c, f.Schema)
+		}
+		return out
+	})
 }
 
 func rawValue(c *avro.Cursor, s *avro.Schema) Raw {
@@ -271,14 +330,21 @@ func rawValue(c *avro.Cursor, s *avro.Schema) Raw {
 	}
 }
 
-func ids(c *avro.Cursor, s *avro.Schema, e *File) {
+// ids is the number of the entry's equality ids.
+func (d *decoder) ids(c *avro.Cursor, s *avro.Schema) int64 {
 	v := c.Branch(s)
 	if v == nil {
-		return
+		return d.rows.equality.none()
 	}
 	if v.Kind != avro.Array {
 		c.Fail("equality_ids is no list")
-		return
+		return 0
 	}
-	c.Blocks(func() { e.EqualityID = append(e.EqualityID, int(long(c, v.Items, 0))) })
+	mark := c.Mark()
+	c.Skip(v)
+	return d.rows.equality.number(c.Since(mark), func() (out []int) {
+		c.Rewind(mark)
+		c.Blocks(func() { out = append(out, int(long(c, v.Items, 0))) })
+		return out
+	})
 }

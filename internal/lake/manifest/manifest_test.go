@@ -110,13 +110,13 @@ func TestRandomManifests(t *testing.T) {
 		}
 		require.Equal(t, wantList, listed[0])
 
-		m, err := Read("m", fetch(t, s, written.Path))
+		m, err := Read("m", fetch(t, s, written.Path), nil)
 		require.NoError(t, err)
 		require.Equal(t, version, m.FormatVersion)
 		require.Equal(t, 0, m.SpecID)
-		require.Len(t, m.Files, len(want))
+		require.Equal(t, len(want), m.N)
 		for i, f := range want {
-			got := m.Files[i]
+			got := m.File(i)
 			require.Equal(t, []any{f.Path, f.Format, f.Records, f.Size, f.Key != nil, true}, []any{got.Path, got.Format, got.Records, got.Size, got.Encrypted, got.Added})
 			wantRaw := Raw{Null: true}
 			if !f.Partition[0].Null {
@@ -130,16 +130,16 @@ func TestRandomManifests(t *testing.T) {
 	}
 }
 
-func checkMetric(t *testing.T, all map[int]lakewrite.Metric, id int, got *facts.ColumnFacts, i int) {
+func checkMetric(t *testing.T, all map[int]lakewrite.Metric, id int, got *facts.Metrics, i int) {
 	t.Helper()
 	m := all[id]
 	if got == nil {
 		require.Equal(t, lakewrite.Metric{Size: m.Size}, m)
 		return
 	}
-	require.Equal(t, []int64{count(m.Values), count(m.Nulls), count(m.NaNs)}, []int64{got.Values[i], got.Nulls[i], got.NaNs[i]})
-	require.Equal(t, m.Lower == nil, got.Lower[i] == nil)
-	require.True(t, bytes.Equal(m.Lower, got.Lower[i]) && bytes.Equal(m.Upper, got.Upper[i]))
+	require.Equal(t, []int64{count(m.Values), count(m.Nulls), count(m.NaNs)}, []int64{got.Values.At(i), got.Nulls.At(i), got.NaNs.At(i)})
+	require.Equal(t, m.Lower == nil, got.LowerAt(i) == nil)
+	require.True(t, bytes.Equal(m.Lower, got.LowerAt(i)) && bytes.Equal(m.Upper, got.UpperAt(i)))
 }
 
 func write(t testing.TB, schema string, records ...any) []byte {
@@ -168,13 +168,13 @@ func TestUnknownAndMissingFields(t *testing.T) {
 		{"name":"st","type":["null","int"],"field-id":0}]}`,
 		object{"future": object{"x": []byte{1}}, "st": int64(1), "df": object{"bytes_": int64(5), "rows": int64(6), "fmt": "parquet", "stats": []float64{1}, "where": "p"}},
 		object{"future": object{}, "st": int64(2), "df": object{"bytes_": int64(5), "rows": int64(6), "fmt": "parquet", "stats": []float64{}, "where": "gone"}})
-	m, err := Read("m", b)
+	m, err := Read("m", b, nil)
 	require.NoError(t, err)
-	require.Len(t, m.Files, 1)
-	require.Equal(t, "p", m.Files[0].Path)
-	require.Equal(t, int64(6), m.Files[0].Records)
-	require.Equal(t, facts.Unknown, m.Files[0].Sequence)
-	require.Nil(t, m.Files[0].Partition)
+	require.Equal(t, 1, m.N)
+	require.Equal(t, "p", m.File(0).Path)
+	require.Equal(t, int64(6), m.File(0).Records)
+	require.Equal(t, facts.Unknown, m.File(0).Sequence)
+	require.Nil(t, m.File(0).Partition)
 }
 
 // TestNamesWithoutIDs: a writer may leave the field ids out; names decide then.
@@ -193,18 +193,18 @@ func TestImpossibleEntries(t *testing.T) {
 	good := func() object {
 		return object{"content": 0, "file_path": "p", "file_format": "PARQUET", "record_count": int64(1), "file_size_in_bytes": int64(1)}
 	}
-	_, err := Read("m", write(t, schema, object{"status": 0, "data_file": good()}))
+	_, err := Read("m", write(t, schema, object{"status": 0, "data_file": good()}), nil)
 	require.NoError(t, err)
 	for key, bad := range map[string]any{"content": 3, "file_path": "", "file_format": "csv", "record_count": int64(-1), "file_size_in_bytes": int64(-5)} {
 		f := good()
 		f[key] = bad
-		_, err := Read("m", write(t, schema, object{"status": 1, "data_file": f}))
+		_, err := Read("m", write(t, schema, object{"status": 1, "data_file": f}), nil)
 		require.Equal(t, fault.Corrupt, fault.ClassOf(err), key)
 	}
-	_, err = Read("m", write(t, schema, object{"status": 3, "data_file": good()}))
+	_, err = Read("m", write(t, schema, object{"status": 3, "data_file": good()}), nil)
 	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
 	for name, other := range map[string]string{"no record": `"long"`, "no data_file": `{"type":"record","name":"e","fields":[{"name":"status","type":"int"}]}`} {
-		_, err := Read("m", write(t, other))
+		_, err := Read("m", write(t, other), nil)
 		require.Equal(t, fault.Corrupt, fault.ClassOf(err), name)
 	}
 	_, err = ReadList("m", write(t, `"long"`))
@@ -226,15 +226,15 @@ func TestMetricsAreBounded(t *testing.T) {
 	b := write(t, schema, records...)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	m, err := Read("m", b)
+	m, err := Read("m", b, nil)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
-	require.Len(t, m.Files, 8000)
+	require.Equal(t, 8000, m.N)
 	require.Less(t, len(m.Columns), 8000)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
 	for id, col := range m.Columns {
-		require.Len(t, col.Values, 8000)
-		require.Equal(t, int64(id), col.Values[id])
+		require.Equal(t, int64(id), col.Values.At(id))
+		require.Equal(t, facts.Unknown, col.Values.At(7999-id))
 	}
 }
 
@@ -246,7 +246,7 @@ func TestRealManifests(t *testing.T) {
 			b, err := os.ReadFile(path)
 			require.NoError(t, err)
 			_, listErr := ReadList(path, b)
-			_, err = Read(path, b)
+			_, err = Read(path, b, nil)
 			require.True(t, (listErr == nil) != (err == nil), "%s: %v, %v", filepath.Base(path), listErr, err)
 			n++
 		}
@@ -281,7 +281,7 @@ func FuzzManifest(f *testing.F) {
 		if len(b) > 1<<20 {
 			return
 		}
-		for _, err := range []error{errOf(ReadList("fuzz", b)), errOf(Read("fuzz", b))} {
+		for _, err := range []error{errOf(ReadList("fuzz", b)), errOf(Read("fuzz", b, nil))} {
 			switch fault.ClassOf(err) {
 			case fault.Corrupt, fault.Unsupported, fault.Exhausted:
 				if bytes.Contains([]byte(err.Error()), []byte("decoder failed")) {
