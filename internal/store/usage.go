@@ -10,6 +10,7 @@ type Usage struct {
 	Waves                             int64 // Fetch calls that sent at least one request
 	Gets, Heads, Lists, Puts, Deletes int64 // physical requests
 	BytesRead, BytesWritten           int64 // object bytes moved, coalesced gaps included
+	Hedges                            int64 // reads that were sent once more because they were slow; their requests are counted above
 }
 
 // Requests is the number of physical requests of every kind.
@@ -21,12 +22,13 @@ func (u Usage) Sub(earlier Usage) Usage {
 		Waves: u.Waves - earlier.Waves, Gets: u.Gets - earlier.Gets, Heads: u.Heads - earlier.Heads,
 		Lists: u.Lists - earlier.Lists, Puts: u.Puts - earlier.Puts, Deletes: u.Deletes - earlier.Deletes,
 		BytesRead: u.BytesRead - earlier.BytesRead, BytesWritten: u.BytesWritten - earlier.BytesWritten,
+		Hedges: u.Hedges - earlier.Hedges,
 	}
 }
 
 // Counter sums usage. The zero value is ready and safe for concurrent use.
 type Counter struct {
-	waves, gets, heads, lists, puts, deletes, read, written atomic.Int64
+	waves, gets, heads, lists, puts, deletes, read, written, hedges atomic.Int64
 }
 
 // Add adds u.
@@ -43,6 +45,7 @@ func (c *Counter) Add(u Usage) {
 		{&c.deletes, u.Deletes},
 		{&c.read, u.BytesRead},
 		{&c.written, u.BytesWritten},
+		{&c.hedges, u.Hedges},
 	} {
 		if f.by != 0 {
 			f.to.Add(f.by)
@@ -54,7 +57,7 @@ func (c *Counter) Add(u Usage) {
 func (c *Counter) Usage() Usage {
 	return Usage{
 		Waves: c.waves.Load(), Gets: c.gets.Load(), Heads: c.heads.Load(), Lists: c.lists.Load(), Puts: c.puts.Load(),
-		Deletes: c.deletes.Load(), BytesRead: c.read.Load(), BytesWritten: c.written.Load(),
+		Deletes: c.deletes.Load(), BytesRead: c.read.Load(), BytesWritten: c.written.Load(), Hedges: c.hedges.Load(),
 	}
 }
 
@@ -70,6 +73,12 @@ type counterKey struct{}
 func WithCounter(ctx context.Context, c *Counter) context.Context {
 	outer, _ := ctx.Value(counterKey{}).(*counters)
 	return context.WithValue(ctx, counterKey{}, &counters{own: c, outer: outer})
+}
+
+// CountOnly makes every operation under the returned context add its usage to c and to no counter that ctx carries. A decorator
+// that makes several operations of one gives the sum to Count.
+func CountOnly(ctx context.Context, c *Counter) context.Context {
+	return context.WithValue(ctx, counterKey{}, &counters{own: c})
 }
 
 // Count is called by backends, once per operation, with what it cost.

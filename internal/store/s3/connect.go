@@ -32,7 +32,7 @@ func (o Options) client() (*s3.Client, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConns, t.MaxIdleConnsPerHost = 2*Concurrency, Concurrency
+			t.MaxIdleConns, t.MaxIdleConnsPerHost = 2*o.Concurrency, o.Concurrency
 			t.ResponseHeaderTimeout = headerTimeout
 		})),
 	}

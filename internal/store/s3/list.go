@@ -12,6 +12,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/limit"
 )
 
 // pageMost is how many objects one request lists or deletes at most.
@@ -24,21 +25,22 @@ func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
 	var wg sync.WaitGroup
 	for i, key := range keys {
 		p, err := object(key)
+		var pass limit.Pass
 		if err == nil {
-			err = s.enter(ctx, key)
+			pass, err = s.enter(ctx, key)
 		}
 		if err != nil {
 			out[i] = store.Info{Key: key, Err: err}
 			continue
 		}
 		wg.Go(func() {
-			defer s.leave()
 			client, err := s.connect()
 			if err == nil {
 				used.Add(store.Usage{Heads: 1})
 				out[i], err = stat(ctx, client, key, p)
 			}
 			out[i].Key, out[i].Err = key, err
+			pass.Leave(err)
 		})
 	}
 	wg.Wait()
@@ -90,10 +92,11 @@ func (s *Store) List(ctx context.Context, prefix, after string, most int) ([]sto
 
 // page lists up to most objects behind start; more: there are others.
 func (s *Store) page(ctx context.Context, prefix string, p place, start string, most int) (_ []store.Info, more bool, err error) {
-	if err := s.enter(ctx, prefix); err != nil {
+	pass, err := s.enter(ctx, prefix)
+	if err != nil {
 		return nil, false, err
 	}
-	defer s.leave()
+	defer func() { pass.Leave(err) }()
 	client, err := s.connect()
 	if err != nil {
 		return nil, false, fault.About(prefix, err)
@@ -143,11 +146,12 @@ func (s *Store) Delete(ctx context.Context, keys []string) error {
 	return nil
 }
 
-func (s *Store) deleteBatch(ctx context.Context, keys []string) error {
-	if err := s.enter(ctx, keys[0]); err != nil {
+func (s *Store) deleteBatch(ctx context.Context, keys []string) (err error) {
+	pass, err := s.enter(ctx, keys[0])
+	if err != nil {
 		return err
 	}
-	defer s.leave()
+	defer func() { pass.Leave(err) }()
 	client, err := s.connect()
 	if err != nil {
 		return fault.About(keys[0], err)

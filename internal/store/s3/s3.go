@@ -19,13 +19,15 @@ import (
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/limit"
+	"github.com/skomerdb/skomer/internal/store/ranges"
 )
 
 const (
 	// Gap is the coalescing gap in bytes: what one connection brings in about the time of one more round trip.
 	Gap = 512 << 10
-	// Concurrency is how many requests of a store are on their way at once.
-	Concurrency = 64
+	// Concurrency is how many requests of a store are on their way at once, unless Options say otherwise.
+	Concurrency = limit.Default
 
 	partBytes = 64 << 20 // of a multipart upload, unless the object has too many of them
 	maxParts  = 10_000
@@ -41,13 +43,15 @@ type Options struct {
 	Anonymous                    bool   // do not sign requests
 	PathStyle                    *bool  // bucket in the path, not in the host name; nil: if there is an endpoint of one's own
 
-	PartBytes int64 // objects of more bytes are uploaded in parts of so many; 0: 64 MiB
+	Concurrency int   // requests on their way at once; 0: 64
+	PartBytes   int64 // objects of more bytes are uploaded in parts of so many; 0: 64 MiB
 }
 
 // Store is the buckets that one identity reaches.
 type Store struct {
 	options Options
-	slots   chan struct{}
+	gate    *limit.Gate
+	reader  *ranges.Reader
 
 	once   sync.Once
 	client *s3.Client
@@ -58,11 +62,22 @@ var _ store.Store = (*Store)(nil)
 
 // New makes a store. It neither reads files nor sends anything.
 func New(o Options) *Store {
+	if o.Concurrency == 0 {
+		o.Concurrency = Concurrency
+	}
 	if o.PartBytes == 0 {
 		o.PartBytes = partBytes
 	}
-	return &Store{options: o, slots: make(chan struct{}, Concurrency)}
+	s := &Store{options: o, gate: limit.New(o.Concurrency)}
+	s.reader = &ranges.Reader{Backend: getter{s}, Gate: s.gate, Gap: Gap, Check: func(key string) error {
+		_, err := object(key)
+		return err
+	}}
+	return s
 }
+
+// Crowded reports whether requests wait for others to be answered.
+func (s *Store) Crowded() bool { return s.gate.Crowded() }
 
 // Serves reports whether a location is one of S3's.
 func Serves(location string) bool {
@@ -95,17 +110,8 @@ func object(key string) (place, error) {
 	return p, err
 }
 
-// enter waits for a free slot; leave must follow if it gives no error.
-func (s *Store) enter(ctx context.Context, key string) error {
-	if ctx.Err() != nil { // of several ready cases, select takes any
-		return fault.About(key, ctx.Err())
-	}
-	select {
-	case s.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return fault.About(key, ctx.Err())
-	}
+// enter waits until a request may be sent; Leave must follow if it gives no error.
+func (s *Store) enter(ctx context.Context, key string) (limit.Pass, error) {
+	pass, err := s.gate.Enter(ctx)
+	return pass, fault.About(key, err)
 }
-
-func (s *Store) leave() { <-s.slots }

@@ -52,15 +52,16 @@ func (s *Store) PutIf(ctx context.Context, key string, old store.Tag, b []byte) 
 	return s.put(ctx, key, when, bytes.NewReader(b), int64(len(b)))
 }
 
-func (s *Store) put(ctx context.Context, key string, when condition, body io.ReadSeeker, size int64) (store.Tag, error) {
+func (s *Store) put(ctx context.Context, key string, when condition, body io.ReadSeeker, size int64) (_ store.Tag, err error) {
 	p, err := object(key)
 	if err != nil {
 		return "", err
 	}
-	if err := s.enter(ctx, key); err != nil {
+	pass, err := s.enter(ctx, key)
+	if err != nil {
 		return "", err
 	}
-	defer s.leave()
+	defer func() { pass.Leave(err) }()
 	client, err := s.connect()
 	if err != nil {
 		return "", fault.About(key, err)
@@ -72,7 +73,8 @@ func (s *Store) put(ctx context.Context, key string, when condition, body io.Rea
 		send = u.parts
 	}
 	tag, err := send(ctx)
-	return tag, classify(ctx, key, p, writing, err)
+	err = classify(ctx, key, p, writing, err)
+	return tag, err
 }
 
 func (u *upload) whole(ctx context.Context) (store.Tag, error) {
