@@ -76,6 +76,11 @@ func (e Encoding) Widens(t column.Type) bool {
 	}
 }
 
+// WidensTo reports whether values of e are values of f, as Widens does.
+func (e Encoding) WidensTo(f Encoding) bool {
+	return e.Widens(column.Type{Kind: f.Kind, Width: int(f.Width), Scale: int(f.Scale)})
+}
+
 // Size is the bytes of a key, 0 where it varies.
 func (e Encoding) Size() int {
 	switch e.Kind {

@@ -1,8 +1,6 @@
 package bitmap
 
 import (
-	"fmt"
-
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index"
@@ -21,7 +19,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 		return nil, err
 	}
 	return &builder{
-		sizes: k.orDefault(), enc: e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
+		layout: layout{sizes: k.orDefault(), enc: e, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
 		distinct: index.NewDistinct(e, values, byteCap(values)), limit: int(min(max(budget.Bytes()/2, minBuild), maxBuild)),
 	}, nil
 }
@@ -33,9 +31,7 @@ const (
 )
 
 type builder struct {
-	sizes    sizes
-	enc      index.Encoding
-	ofList   bool
+	layout
 	elements *index.Elements // of lists; else only its keys are used
 	count    index.RowCount
 	distinct *index.Distinct
@@ -157,46 +153,15 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 		return nil, "", err
 	}
 	rest := &bytescan.Writer{}
-	if err := writeWithoutOrder(rest, body, &b.nulls, b.count.Want); err != nil {
+	if err := index.WriteUnordered(rest, body, b.nulls.Count(), b.rows, &b.nulls); err != nil {
 		return nil, "", err
 	}
-	if b.enc.Kind.Floating() && !b.ofList {
-		if err := writeWithoutOrder(rest, body, &b.nans, b.count.Want); err != nil {
+	if b.hasNaNs() {
+		if err := index.WriteUnordered(rest, body, b.nans.Count(), b.rows, &b.nans); err != nil {
 			return nil, "", err
 		}
 	}
-	if b.ofList || uint64(b.nulls.Count())+uint64(b.nans.Count()) < uint64(b.count.Want) {
-		if err := b.writeDictionary(rest, body, sets); err != nil {
-			return nil, "", err
-		}
-	}
-	root := b.root(body.Offset(), rest.Buf)
-	if len(root) > maxRoot {
-		return nil, fmt.Sprintf("the root takes %d bytes, above the limit of %d: its values are too long", len(root), maxRoot), nil
-	}
-	return root, "", nil
-}
-
-func (b *builder) root(bodySize int64, rest []byte) []byte {
-	w := &bytescan.Writer{}
-	w.U8(version)
-	b.enc.Append(w)
-	if b.ofList {
-		w.U8(shapeLists)
-	} else {
-		w.U8(shapeValues)
-	}
-	w.Uvarint(uint64(b.count.Want))
-	w.Uvarint(uint64(bodySize))
-	w.Bytes(rest)
-	return w.Buf
-}
-
-// valueRows is the key and the row set of a value.
-type valueRows struct {
-	key   string
-	count int64
-	unit  index.Unit // unless every row holds the value
+	return b.seal(body, rest, b.nulls.Count()+b.nans.Count(), sets, b.tooMany)
 }
 
 // writeValues writes the row sets in key order.
@@ -210,91 +175,14 @@ func (b *builder) writeValues(body index.Sink) ([]valueRows, error) {
 	out := make([]valueRows, 0, len(b.values))
 	for _, number := range b.distinct.Ascending() {
 		w := b.values[number]
-		v := valueRows{key: b.distinct.Key(number), count: w.Count()}
-		if v.count < int64(b.count.Want) {
-			set := &bytescan.Writer{}
-			w.Append(set)
-			var err error
-			if v.unit, err = index.WriteUnit(body, set.Buf); err != nil {
-				return nil, err
-			}
+		v, err := b.write(body, b.distinct.Key(number), w)
+		if err != nil {
+			return nil, err
 		}
 		b.values[number] = nil
 		out = append(out, v)
 	}
 	return out, nil
-}
-
-// maxChunk bounds the bytes of a chunk of a row set.
-const maxChunk = 8<<10 + 8
-
-// writeWithoutOrder writes the description of a set to w and, where it is neither empty nor full nor too large, its bytes to the body.
-func writeWithoutOrder(w *bytescan.Writer, body index.Sink, rows *index.RowsWriter, of uint32) error {
-	n := rows.Count()
-	w.Uvarint(uint64(n))
-	if n == 0 || n == int64(of) {
-		return nil
-	}
-	set := &bytescan.Writer{}
-	rows.Append(set)
-	if len(set.Buf) > maxRowSet {
-		set.Buf = nil
-	}
-	u, err := index.WriteUnit(body, set.Buf)
-	u.Append(w)
-	return err
-}
-
-// writeDictionary writes it to the root or, where it does not fit, to pages of the body.
-func (b *builder) writeDictionary(w *bytescan.Writer, body index.Sink, values []valueRows) error {
-	if b.tooMany {
-		w.Uvarint(0)
-		return nil
-	}
-	if w.Uvarint(uint64(len(values)) + 1); len(values) == 0 {
-		return nil
-	}
-	whole := b.page(values)
-	if len(b.root(body.Offset(), w.Buf))+1+len(whole) <= b.sizes.inline {
-		w.U8(formInline)
-		w.Bytes(whole)
-		return nil
-	}
-	w.U8(formPages)
-	list, pages := &bytescan.Writer{}, 0
-	for size, from, to := 0, 0, 1; to <= len(values); to++ {
-		size += len(values[to-1].key) + 12
-		if size < b.sizes.page && to < len(values) {
-			continue
-		}
-		u, err := index.WriteUnit(body, b.page(values[from:to]))
-		if err != nil {
-			return err
-		}
-		list.Uvarint(uint64(to - from))
-		list.String(values[from].key)
-		u.Append(list)
-		size, from, pages = 0, to, pages+1
-	}
-	w.Uvarint(uint64(pages))
-	w.Bytes(list.Buf)
-	return nil
-}
-
-func (b *builder) page(values []valueRows) []byte {
-	w, keys := &bytescan.Writer{}, index.NewKeyWriter(b.enc)
-	for _, v := range values {
-		keys.Append(w, v.key)
-	}
-	w.Uvarint(uint64(values[0].unit.Off))
-	for _, v := range values {
-		w.Uvarint(uint64(v.count))
-		if v.count < int64(b.count.Want) {
-			w.Uvarint(uint64(v.unit.Len))
-			w.U32(v.unit.CRC)
-		}
-	}
-	return w.Buf
 }
 
 func (b *builder) Close() error {

@@ -85,7 +85,7 @@ func hostileRoot(rest func(w *bytescan.Writer)) []byte {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	index.Encoding{Kind: column.String}.Append(w)
-	w.U8(shapeValues)
+	w.U8(index.ShapeValues)
 	w.Uvarint(1 << 30)
 	w.Uvarint(1 << 40)
 	w.Uvarint(0)

@@ -53,11 +53,6 @@ const (
 )
 
 const (
-	shapeValues = iota
-	shapeLists
-)
-
-const (
 	formInline = iota
 	formPages
 )

@@ -1,8 +1,253 @@
 package bitmap
 
-import "github.com/skomerdb/skomer/internal/index"
+import (
+	"fmt"
 
-// Merge declines: the artifact is built from the data.
-func (k Kind) Merge(index.Spec, []index.Source, *index.OrdinalMap, index.Budget, index.Sink) ([]byte, string, error) {
-	return nil, "artifacts of this kind are built from the data", nil
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// Merge unites the dictionaries of all sources and the row sets of equal values, sent through the map. "Too many" in one source is too
+// many for all. It holds a dictionary page of each source, the row sets of one value, and what a reader holds of each root.
+func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
+	enc, err := index.Mergeable(name, &spec, sources, m, index.OneColumnOrElement)
+	if err != nil {
+		return nil, "", err
+	}
+	values, err := valueCap(spec.Params)
+	if err != nil {
+		return nil, "", err
+	}
+	x := &merger{layout: layout{sizes: k.orDefault(), enc: enc, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, sources: sources, m: m}
+	if reason, err := x.open(); reason != "" || err != nil {
+		return nil, reason, err
+	}
+	tooMany, reason, err := x.fits(values)
+	if reason != "" || err != nil {
+		return nil, reason, err
+	}
+	return x.write(body, tooMany)
+}
+
+type merger struct {
+	layout
+	sources []index.Source
+	m       *index.OrdinalMap
+	readers []*reader
+	unit    []byte
+}
+
+func (x *merger) open() (reason string, err error) {
+	for i := range x.sources {
+		s := &x.sources[i]
+		r, err := open(s.Root, s.Rows)
+		if err != nil {
+			return "", err
+		}
+		if r.bodySize != s.Size {
+			return "", index.Broken(name, "body of %d bytes, its root says %d", s.Size, r.bodySize)
+		}
+		if x.readers = append(x.readers, r); r.enc != x.readers[0].enc || r.ofList != x.ofList || !r.enc.WidensTo(x.enc) {
+			return "the values of its artifacts were taken in different encodings", nil
+		}
+	}
+	if len(x.readers) > 0 {
+		x.enc = x.readers[0].enc
+	}
+	return "", nil
+}
+
+// fits tells whether the values are too many together. Where rows are gone, values may be gone with them: then only the data knows.
+func (x *merger) fits(values int) (tooMany bool, reason string, err error) {
+	gone := false
+	for i, r := range x.readers {
+		tooMany = tooMany || r.tooMany
+		gone = gone || x.m.Kept(i, rowset.Range{End: r.rows}) < r.rows
+	}
+	if tooMany {
+		return true, "", nil
+	}
+	n, size := 0, 0
+	err = x.eachKey(func(key string, _ []held) error {
+		n, size = n+1, size+len(key)
+		return nil
+	})
+	if n <= values && size <= byteCap(values) || err != nil {
+		return false, "", err
+	}
+	if gone {
+		return false, fmt.Sprintf("its artifacts have %d values together, above the cap of %d, and some rows are gone", n, values), nil
+	}
+	return true, "", nil
+}
+
+func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
+	var sets []valueRows
+	reason := ""
+	if !tooMany {
+		err := x.eachKey(func(key string, of []held) error {
+			rows, err := x.rowsOf(of)
+			if err != nil || rows.Count() == 0 || reason != "" {
+				return err
+			}
+			if rows.Size() > maxRowSet-2*maxChunk {
+				reason = "a value has more scattered rows than one row set may hold"
+				return nil
+			}
+			v, err := x.layout.write(body, key, rows)
+			sets = append(sets, v)
+			return err
+		})
+		if reason != "" || err != nil {
+			return nil, reason, err
+		}
+	}
+	rest, without := &bytescan.Writer{}, int64(0)
+	kinds := []func(*reader) index.Unordered{func(r *reader) index.Unordered { return r.nulls }, func(r *reader) index.Unordered { return r.nans }}
+	if !x.hasNaNs() {
+		kinds = kinds[:1]
+	}
+	for _, of := range kinds {
+		list := make([]index.Unordered, len(x.readers))
+		for i, r := range x.readers {
+			list[i] = of(r)
+		}
+		merged, reason, err := index.MergeUnordered(name, x.sources, x.m, list)
+		if reason != "" || err != nil {
+			return nil, reason, err
+		}
+		n, err := merged.Write(rest, body, x.rows)
+		if err != nil {
+			return nil, "", err
+		}
+		without += n
+	}
+	return x.seal(body, rest, without, sets, tooMany)
+}
+
+// rowsOf is the new rows of a value.
+func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
+	rows := index.NewRows(x.rows)
+	for _, h := range of {
+		visit := func(_, to rowset.Range) { rows.Add(to) }
+		all := x.readers[h.source].rows
+		if h.rows.count == all {
+			x.m.Each(h.source, rowset.Range{End: all}, visit)
+			continue
+		}
+		b, err := x.sources[h.source].Unit(name+" row set", h.rows.unit, x.unit)
+		if err != nil {
+			return nil, err
+		}
+		x.unit = b
+		set := index.NewRows(all)
+		if err := h.rows.read(b, set); err != nil {
+			return nil, err
+		}
+		for _, r := range set.Set().Ranges() {
+			x.m.Each(h.source, r, visit)
+		}
+	}
+	out := &index.RowsWriter{}
+	for _, r := range rows.Set().Ranges() {
+		out.Add(r)
+	}
+	return out, nil
+}
+
+// held is the rows of a value in one source.
+type held struct {
+	source int
+	rows   rowSet
+}
+
+// eachKey visits the values of all sources in key order.
+func (x *merger) eachKey(visit func(key string, of []held) error) error {
+	var heads []*dictionary
+	for i, r := range x.readers {
+		d := &dictionary{reader: r, from: &x.sources[i], source: i}
+		ok, err := d.next()
+		if err != nil {
+			return err
+		}
+		if ok {
+			heads = append(heads, d)
+		}
+	}
+	var of []held
+	for len(heads) > 0 {
+		key := heads[0].key()
+		for _, d := range heads[1:] {
+			key = min(key, d.key())
+		}
+		of = of[:0]
+		left := heads[:0]
+		for _, d := range heads {
+			if d.key() == key {
+				of = append(of, held{d.source, d.rows[d.at]})
+				ok, err := d.next()
+				if err != nil {
+					return err
+				}
+				if !ok {
+					continue
+				}
+			}
+			left = append(left, d)
+		}
+		heads = left
+		if err := visit(key, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dictionary reads the values of a source in order, page by page.
+type dictionary struct {
+	*reader
+	from   *index.Source
+	source int
+	page   int // the next one
+	at     int
+	keys   []string
+	rows   []rowSet
+	unit   []byte
+}
+
+func (d *dictionary) key() string { return d.keys[d.at] }
+
+// next moves to the next value; ok is false after the last.
+func (d *dictionary) next() (ok bool, err error) {
+	last := ""
+	if d.at++; d.at < len(d.keys) {
+		return true, nil
+	}
+	if n := len(d.keys); n > 0 {
+		last = d.keys[n-1]
+	}
+	r, n, first := (*bytescan.Reader)(nil), 0, d.page == 0
+	switch {
+	case d.inline != nil && first:
+		r, n = bytescan.NewReader(name+" dictionary", d.inline), d.values
+	case d.page < len(d.pages):
+		p := d.pages[d.page]
+		if d.unit, err = d.from.Unit(name+" page", p.unit, d.unit); err != nil {
+			return false, err
+		}
+		r, n = bytescan.NewReader(name+" page", d.unit), p.values
+	default:
+		return false, nil
+	}
+	d.page++
+	d.at, d.keys, d.rows = 0, d.keys[:0], d.rows[:0]
+	d.readPage(r, n, func(key []byte) bool { d.keys = append(d.keys, string(key)); return true }, func(s rowSet, _ bool) { d.rows = append(d.rows, s) })
+	if err := r.Done(); err != nil {
+		return false, err
+	}
+	if !first && d.keys[0] <= last {
+		return false, index.Broken(name+" page", "page %d does not go on after the one before", d.page-1)
+	}
+	return true, nil
 }

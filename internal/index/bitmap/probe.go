@@ -20,7 +20,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 	if !ok || x.ofList != (leaf.Op == predicate.Contains) {
 		return index.Settled(rowset.Maybe(x.rows))
 	}
-	p := &probe{reader: x, leaf: leaf, test: test, ask: ask, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows), found: index.NewRows(x.rows)}
+	p := &probe{reader: x, leaf: leaf, test: test, ask: ask, null: x.nulls.Known(x.rows), nan: x.nans.Known(x.rows), found: index.NewRows(x.rows)}
 	p.isTrue = rowset.Maybe(x.rows)
 	sqlNot := leaf.Negated && leaf.Dialect == predicate.SQL
 	switch leaf.Op {
@@ -108,19 +108,19 @@ func (p *probe) takePage(r *bytescan.Reader, n int) {
 // wantSets asks for the cheaper row sets: those of the values that pass, or all others with the null and NaN rows.
 func (p *probe) wantSets() {
 	p.sets = p.passed.sets
-	size, rest := p.passed.bytes, p.other.bytes+p.nulls.unit.Len+p.nans.unit.Len
-	if p.whole && rest < size && !p.nulls.lost(p.rows) && !p.nans.lost(p.rows) {
+	size, rest := p.passed.bytes, p.other.bytes+p.nulls.Unit.Len+p.nans.Unit.Len
+	if p.whole && rest < size && !p.nulls.Lost(p.rows) && !p.nans.Lost(p.rows) {
 		p.sets, size, p.complement, p.wantNull, p.wantNaN = p.other.sets, rest, true, true, true
 	}
 	if p.capped = p.capped || size > maxProbe; p.capped {
 		p.sets, p.complement = nil, false
 	}
-	p.wantNull, p.wantNaN = p.wantNull && p.nulls.unit.Len > 0, p.wantNaN && p.nans.unit.Len > 0
+	p.wantNull, p.wantNaN = p.wantNull && p.nulls.Readable(), p.wantNaN && p.nans.Readable()
 	if p.wantNull {
-		p.wave = append(p.wave, p.nulls.unit)
+		p.wave = append(p.wave, p.nulls.Unit)
 	}
 	if p.wantNaN {
-		p.wave = append(p.wave, p.nans.unit)
+		p.wave = append(p.wave, p.nans.Unit)
 	}
 	for _, s := range p.sets {
 		if s.count < p.rows {
@@ -165,17 +165,17 @@ func (p *probe) takePages(data [][]byte) error {
 func (p *probe) takeSets(data [][]byte) (err error) {
 	for _, s := range []struct {
 		wanted bool
-		rowSet
+		index.Unordered
 		into *rowset.Verdict
 	}{{p.wantNull, p.nulls, &p.null}, {p.wantNaN, p.nans, &p.nan}} {
 		if !s.wanted {
 			continue
 		}
-		rows := index.NewRows(p.rows)
-		if err := s.read(data[0], rows); err != nil {
+		rows, err := s.Rows(name, data[0], p.rows)
+		if err != nil {
 			return err
 		}
-		*s.into, data = rowset.Exactly(rows.Set()), data[1:]
+		*s.into, data = rowset.Exactly(rows), data[1:]
 	}
 	for _, s := range p.sets {
 		if s.count == p.rows {

@@ -2,39 +2,35 @@ package bitmap
 
 import (
 	"bytes"
-	"math"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
-	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 // Open parses a root of at most 2 MiB, which it keeps, into at most 2 MiB beside it.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	r := bytescan.NewReader(name+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture(name, v)
+	x, err := open(root, rows)
+	if err != nil {
+		return nil, err
 	}
-	if len(root) > maxRoot {
-		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	return x, nil
+}
+
+func open(root []byte, rows uint32) (*reader, error) {
+	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	if err != nil {
+		return nil, err
 	}
-	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
-	switch shape := r.U8(); shape {
-	case shapeValues:
-	case shapeLists:
-		x.ofList = true
-	default:
-		r.Fail("shape %d is none", shape)
-	}
+	x := &reader{rows: rows, enc: enc, ofList: index.ReadShape(r)}
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
 		r.Fail("covers %d rows, asked to cover %d", n, rows)
 	}
-	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
-	x.nulls = x.readWithoutOrder(r)
+	x.bodySize = index.ReadSize(r)
+	x.nulls = index.ReadUnordered(r, rows, x.bodySize)
 	if x.enc.Kind.Floating() && !x.ofList {
-		x.nans = x.readWithoutOrder(r)
+		x.nans = index.ReadUnordered(r, rows, x.bodySize)
 	}
-	if without := uint64(x.nulls.count) + uint64(x.nans.count); r.Err() == nil && without > uint64(rows) {
+	if without := uint64(x.nulls.Count) + uint64(x.nans.Count); r.Err() == nil && without > uint64(rows) {
 		r.Fail("%d null and NaN rows of %d", without, rows)
 	} else if x.ofList || without < uint64(rows) {
 		x.readDictionary(r, root)
@@ -49,7 +45,7 @@ type reader struct {
 	rows        uint32
 	enc         index.Encoding
 	bodySize    int64
-	nulls, nans rowSet
+	nulls, nans index.Unordered
 	ofList      bool // nulls are then null lists and lists with a null element
 	tooMany     bool // values that were not listed
 	values      int
@@ -64,38 +60,11 @@ type page struct {
 	unit   index.Unit
 }
 
-// rowSet is the rows of a value, of nulls or of NaNs: known from their count alone, in a unit, or (a unit of no bytes) not kept.
+// rowSet is the rows of a value; where every row holds it there is no unit.
 type rowSet struct {
 	count uint32
 	unit  index.Unit
 }
-
-func (x *reader) readWithoutOrder(r *bytescan.Reader) rowSet {
-	n := r.Uvarint()
-	if n > uint64(x.rows) {
-		r.Fail("%d rows of %d are null or NaN", n, x.rows)
-	}
-	s := rowSet{count: uint32(n)}
-	if n > 0 && n < uint64(x.rows) {
-		s.unit = index.ReadUnit(r, x.bodySize, maxRowSet)
-	}
-	return s
-}
-
-// known is the verdict on a set before its unit is read.
-func (s rowSet) known(rows uint32) rowset.Verdict {
-	switch s.count {
-	case 0:
-		return rowset.Exactly(rowset.None(rows))
-	case rows:
-		return rowset.Exactly(rowset.All(rows))
-	default:
-		return rowset.Maybe(rows)
-	}
-}
-
-// lost reports whether the rows are not kept.
-func (s rowSet) lost(rows uint32) bool { return s.count > 0 && s.count < rows && s.unit.Len == 0 }
 
 func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
 	listed := r.Count(maxCap+1, 0)
@@ -111,7 +80,7 @@ func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
 		if len(root) > inlineRoot {
 			r.Fail("%d bytes with the dictionary inside, above the limit of %d", len(root), inlineRoot)
 		}
-		from, sum := r.Offset(), uint64(x.nulls.count)+uint64(x.nans.count)
+		from, sum := r.Offset(), uint64(x.nulls.Count)+uint64(x.nans.Count)
 		x.readPage(r, x.values, func([]byte) bool { return true }, func(s rowSet, _ bool) { sum += uint64(s.count) })
 		if r.Err() == nil {
 			x.inline = root[from:r.Offset()]

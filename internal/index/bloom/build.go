@@ -11,7 +11,6 @@ import (
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 )
 
@@ -26,12 +25,9 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	if err != nil {
 		return nil, err
 	}
-	groups, _, err := spec.Granules()
+	starts, err := spec.GroupStarts(name)
 	if err != nil {
 		return nil, err
-	}
-	if len(groups) > maxRowGroups {
-		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
 	}
 	load, largest := keysPerBlock(fpp), k.maxBlocks
 	if largest == 0 {
@@ -40,7 +36,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	return &builder{
 		largest: largest,
 		filters: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
-		enc:     e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: append(groups, spec.Rows),
+		enc:     e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: starts,
 		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
 }
@@ -193,31 +189,35 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
 		return nil, "", err
 	}
-	if b.useless() {
-		return nil, fmt.Sprintf("every filter would have more than %.0f %% of its bits set: too many distinct values in a row group", maxFill*100), nil
+	if useless(b.groups) {
+		return nil, uselessReason, nil
 	}
 	if err := b.filters.CopyTo(body); err != nil {
 		return nil, "", err
 	}
-	w := &bytescan.Writer{}
-	w.U8(version)
-	b.enc.Append(w)
-	w.Uvarint(uint64(body.Offset()))
-	w.Uvarint(uint64(len(b.groups)))
-	for i := range b.groups {
-		b.groups[i].append(w)
+	return rootOf(b.enc, body.Offset(), b.groups), "", nil
+}
+
+var uselessReason = fmt.Sprintf("every filter would have more than %.0f %% of its bits set: too many distinct values in a row group", maxFill*100)
+
+func rootOf(e index.Encoding, bodySize int64, groups []built) []byte {
+	w := index.StartRoot(version, e)
+	w.Uvarint(uint64(bodySize))
+	w.Uvarint(uint64(len(groups)))
+	for i := range groups {
+		groups[i].append(w)
 	}
-	return w.Buf, "", nil
+	return w.Buf
 }
 
 // useless reports whether no row group has anything to say.
-func (b *builder) useless() bool {
-	for i := range b.groups {
-		if b.groups[i].state&^hasNaN != stateSaturated {
+func useless(groups []built) bool {
+	for i := range groups {
+		if groups[i].state&^hasNaN != stateSaturated {
 			return false
 		}
 	}
-	return len(b.groups) > 0
+	return len(groups) > 0
 }
 
 func (g *built) append(w *bytescan.Writer) {

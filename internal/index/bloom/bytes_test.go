@@ -40,13 +40,13 @@ func TestOpenMemory(t *testing.T) {
 	w.U8(version)
 	index.Encoding{Kind: column.Long}.Append(w)
 	w.Uvarint(0)
-	w.Uvarint(maxRowGroups)
-	for range maxRowGroups {
+	w.Uvarint(index.MaxRowGroups)
+	for range index.MaxRowGroups {
 		w.Uvarint(1)
 		w.U8(stateEmpty)
 	}
 	it.Allocates(t, 4, func() {
-		if _, err := (Kind{}).Open(w.Buf, maxRowGroups); err != nil {
+		if _, err := (Kind{}).Open(w.Buf, index.MaxRowGroups); err != nil {
 			t.Error(err)
 		}
 	})

@@ -35,9 +35,8 @@ const (
 	maxBlocks = maxFilter / blockSize
 	// maxFill is the share of set bits above which a filter is neither written nor believed: eight bits are tested, so 0.85⁸ = 27 %
 	// of absent keys would pass, and a probe that fails that often costs more requests than it saves.
-	maxFill      = 0.85
-	maxRowGroups = 1 << 16 // Parquet numbers them with 16 bits
-	maxRoot      = 16 << 20
+	maxFill = 0.85
+	maxRoot = 16 << 20
 	// maxProbe bounds the units that one probe reads; row groups beyond it are in doubt. A list of 256 keys in one row group fits.
 	maxProbe = 256
 )

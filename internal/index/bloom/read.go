@@ -16,39 +16,46 @@ import (
 
 // Open parses a root of at most 16 MiB, which it keeps, into at most 4 MiB beside it.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	r := bytescan.NewReader(name+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture(name, v)
+	x, err := open(root, rows)
+	if err != nil {
+		return nil, err
 	}
-	if len(root) > maxRoot {
-		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	return x, nil
+}
+
+func open(root []byte, rows uint32) (*reader, error) {
+	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	if err != nil {
+		return nil, err
 	}
-	out := &reader{rows: rows, enc: index.ReadEncoding(r)}
-	bodySize := min(r.Uvarint(), math.MaxInt64)
-	out.readGroups(r, int64(bodySize))
+	x := &reader{rows: rows, enc: enc, bodySize: index.ReadSize(r)}
+	x.readGroups(r)
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
-	return out, nil
+	return x, nil
 }
 
 type reader struct {
-	rows   uint32
-	enc    index.Encoding
-	groups []group
+	rows     uint32
+	enc      index.Encoding
+	bodySize int64
+	groups   []group
 }
 
 type group struct {
-	at     rowset.Range
-	state  uint8
-	off    int64
-	blocks uint32
-	crcs   []byte // 4 bytes a unit, a view of the root
+	at       rowset.Range
+	off      int64
+	blocks   uint32
+	distinct uint32 // 0: not counted
+	fill     uint16
+	state    uint8
+	crcs     []byte // 4 bytes a unit, a view of the root
 }
 
-func (x *reader) readGroups(r *bytescan.Reader, bodySize int64) {
+func (x *reader) readGroups(r *bytescan.Reader) {
 	at, off := uint32(0), int64(0)
-	n := r.Count(maxRowGroups, 2)
+	n := r.Count(index.MaxRowGroups, 2)
 	x.groups = make([]group, 0, n)
 	for range n {
 		rows := r.Uvarint()
@@ -64,8 +71,8 @@ func (x *reader) readGroups(r *bytescan.Reader, bodySize int64) {
 		at, off = g.at.End, off+int64(g.blocks)*blockSize
 		x.groups = append(x.groups, g)
 	}
-	if at != x.rows || off != bodySize {
-		r.Fail("row groups hold %d rows and %d filter bytes, the artifact %d and %d", at, off, x.rows, bodySize)
+	if at != x.rows || off != x.bodySize {
+		r.Fail("row groups hold %d rows and %d filter bytes, the artifact %d and %d", at, off, x.rows, x.bodySize)
 	}
 }
 
@@ -73,8 +80,8 @@ func (g *group) readFilter(r *bytescan.Reader) {
 	if g.state&^hasNaN == stateEmpty {
 		return
 	}
-	r.Uvarint() // distinct values, for people
-	fill := r.U16()
+	g.distinct = uint32(min(r.Uvarint(), math.MaxUint32)) // for people
+	g.fill = r.U16()
 	if g.state&^hasNaN == stateSaturated {
 		return
 	}
@@ -83,7 +90,7 @@ func (g *group) readFilter(r *bytescan.Reader) {
 		r.Fail("filter without blocks")
 	}
 	g.crcs = r.Bytes(4 * int((g.blocks*blockSize+unitSize-1)/unitSize))
-	if tooFull(fill) {
+	if tooFull(g.fill) {
 		g.state = stateSaturated | g.state&hasNaN
 	}
 }

@@ -66,53 +66,20 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.sorter.each(out.add); err != nil {
 		return nil, "", err
 	}
-	dir, level, err := out.finish()
-	if err != nil {
-		return nil, "", err
-	}
-	dataBytes := out.dataBytes
-	rest := &bytescan.Writer{}
-	if err := writeRowSet(rest, body, b.nulls.Set()); err != nil {
-		return nil, "", err
-	}
-	if b.enc.Kind.Floating() {
-		if err := writeRowSet(rest, body, b.nans.Set()); err != nil {
-			return nil, "", err
+	return out.seal(func(rest *bytescan.Writer) error {
+		if err := writeUnordered(rest, body, b.nulls.Set()); err != nil || !b.enc.Kind.Floating() {
+			return err
 		}
-	}
-	if len(dir) > 0 {
-		rest.Blob(out.last)
-		rest.Uvarint(uint64(dataBytes))
-		rest.U8(level)
-		dir.append(rest)
-	}
-	root := &bytescan.Writer{}
-	root.U8(version)
-	b.enc.Append(root)
-	root.Uvarint(uint64(b.count.Want))
-	root.Uvarint(uint64(body.Offset()))
-	root.Bytes(rest.Buf)
-	if len(root.Buf) > maxRoot || separatorBytes(dir) > maxSeparators {
-		return nil, "the directory of its long keys would be larger than the index is worth", nil
-	}
-	return root.Buf, "", nil
+		return writeUnordered(rest, body, b.nans.Set())
+	})
 }
 
-// writeRowSet writes the description of a set to w and, where it is neither empty nor full nor too large, its bytes to the body.
-func writeRowSet(w *bytescan.Writer, body index.Sink, s *rowset.Set) error {
-	n := s.Count()
-	w.Uvarint(uint64(n))
-	if n == 0 || n == int64(s.Size()) {
-		return nil
+func writeUnordered(w *bytescan.Writer, body index.Sink, s *rowset.Set) error {
+	var rows index.RowsWriter
+	for _, r := range s.Ranges() {
+		rows.Add(r)
 	}
-	b := &bytescan.Writer{}
-	index.AppendRows(b, s)
-	if len(b.Buf) > maxRowSet {
-		b.Buf = nil
-	}
-	u, err := index.WriteUnit(body, b.Buf)
-	u.Append(w)
-	return err
+	return index.WriteUnordered(w, body, rows.Count(), s.Size(), &rows)
 }
 
 func (b *builder) Close() error {

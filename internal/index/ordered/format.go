@@ -63,7 +63,6 @@ const (
 	maxRuns     = 4096 // of one key in one block
 	// maxSeparators bounds the separators of one directory after their shared bytes are spelled out.
 	maxSeparators = 8 << 20
-	maxRowSet     = 4 << 20 // bytes of null or NaN rows; larger sets are not kept, only counted
 	// maxProbe bounds the bytes of blocks that one probe reads. About 600 blocks take as long on an object store as one more
 	// dependent round trip over parallel reads does; a range that needs more is cheaper as a scan of the column.
 	maxProbe = 8 << 20

@@ -2,7 +2,6 @@ package ordered
 
 import (
 	"bytes"
-	"math"
 	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -13,23 +12,28 @@ import (
 
 // Open parses a root of at most 2 MiB, into at most 28 MiB.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	r := bytescan.NewReader(name+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture(name, v)
+	x, err := open(root, rows)
+	if err != nil {
+		return nil, err
 	}
-	if len(root) > maxRoot {
-		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	return x, nil
+}
+
+func open(root []byte, rows uint32) (*reader, error) {
+	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	if err != nil {
+		return nil, err
 	}
-	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
+	x := &reader{rows: rows, enc: enc}
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
 		r.Fail("covers %d rows, asked to cover %d", n, rows)
 	}
-	x.bodySize = int64(min(r.Uvarint(), math.MaxInt64))
-	x.nulls = x.readRowSet(r)
+	x.bodySize = index.ReadSize(r)
+	x.nulls = index.ReadUnordered(r, rows, x.bodySize)
 	if x.enc.Kind.Floating() {
-		x.nans = x.readRowSet(r)
+		x.nans = index.ReadUnordered(r, rows, x.bodySize)
 	}
-	if uint64(x.nulls.count)+uint64(x.nans.count) < uint64(rows) {
+	if uint64(x.nulls.Count)+uint64(x.nans.Count) < uint64(rows) {
 		x.readTop(r)
 	}
 	if err := r.Done(); err != nil {
@@ -42,34 +46,16 @@ type reader struct {
 	rows        uint32
 	enc         index.Encoding
 	bodySize    int64
-	nulls, nans rowSet
+	nulls, nans index.Unordered
 	last        []byte // the greatest key
 	dataBytes   int64
 	level       uint8
 	top         directory // empty: no row has a key
 }
 
-// rowSet is the rows of nulls or of NaNs: known from their count alone, in a unit, or (a unit of no bytes) not kept.
-type rowSet struct {
-	count uint32
-	unit  index.Unit
-}
-
-func (x *reader) readRowSet(r *bytescan.Reader) rowSet {
-	n := r.Uvarint()
-	if n > uint64(x.rows) {
-		r.Fail("%d rows of %d are null or NaN", n, x.rows)
-	}
-	s := rowSet{count: uint32(n)}
-	if n > 0 && n < uint64(x.rows) {
-		s.unit = index.ReadUnit(r, x.bodySize, maxRowSet)
-	}
-	return s
-}
-
 func (x *reader) readTop(r *bytescan.Reader) {
 	x.last = r.Blob(max(maxKey+1, x.enc.Size()))
-	x.dataBytes = int64(min(r.Uvarint(), math.MaxInt64))
+	x.dataBytes = index.ReadSize(r)
 	limit := int64(maxBlock)
 	switch x.level = r.U8(); x.level {
 	case levelBlocks:
@@ -83,21 +69,6 @@ func (x *reader) readTop(r *bytescan.Reader) {
 	}
 	x.top = readDirectory(r, x.bodySize, limit)
 }
-
-// known is the verdict on a set before its unit is read.
-func (s rowSet) known(rows uint32) rowset.Verdict {
-	switch s.count {
-	case 0:
-		return rowset.Exactly(rowset.None(rows))
-	case rows:
-		return rowset.Exactly(rowset.All(rows))
-	default:
-		return rowset.Maybe(rows)
-	}
-}
-
-// readable reports whether a unit tells more than the count.
-func (s rowSet) readable() bool { return s.unit.Len > 0 }
 
 // interval is an index.Interval over stored keys. At a cut end (a literal longer than stored keys) the stored key of that value
 // may or may not match.
@@ -176,7 +147,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 		return index.Settled(rowset.Maybe(x.rows))
 	}
 	p := &probe{
-		reader: x, leaf: leaf, exact: ask.Exact, null: x.nulls.known(x.rows), nan: x.nans.known(x.rows),
+		reader: x, leaf: leaf, exact: ask.Exact, null: x.nulls.Known(x.rows), nan: x.nans.Known(x.rows),
 		may: index.NewRows(x.rows), unsure: index.NewRows(x.rows),
 	}
 	sqlNot := leaf.Negated && leaf.Dialect == predicate.SQL
@@ -189,7 +160,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 		p.wantNull, p.wantNaN = sqlNot, index.PassesNaN(leaf)
 		p.choose(ask)
 	}
-	p.wantNull, p.wantNaN = p.wantNull && x.nulls.readable(), p.wantNaN && x.nans.readable()
+	p.wantNull, p.wantNaN = p.wantNull && x.nulls.Readable(), p.wantNaN && x.nans.Readable()
 	p.firstWave()
 	return p
 }
@@ -241,9 +212,9 @@ func (p *probe) choose(ask index.Ask) {
 	if len(ask.In) == 1 && !ask.In[0].Point() {
 		other, extra := p.reader.side(complement(ask.In[0])), int64(0)
 		kept := true
-		for _, s := range []rowSet{p.nulls, p.nans} {
-			extra += s.unit.Len
-			kept = kept && (s.readable() || s.count == 0 || s.count == p.rows)
+		for _, s := range []index.Unordered{p.nulls, p.nans} {
+			extra += s.Unit.Len
+			kept = kept && (s.Readable() || s.Count == 0 || s.Count == p.rows)
 		}
 		if kept && other.bytes+extra < p.side.bytes {
 			p.side, p.others, p.wantNull, p.wantNaN = other, true, true, true
@@ -274,10 +245,10 @@ type probe struct {
 
 func (p *probe) firstWave() {
 	if p.wantNull {
-		p.wave = append(p.wave, p.nulls.unit)
+		p.wave = append(p.wave, p.nulls.Unit)
 	}
 	if p.wantNaN {
-		p.wave = append(p.wave, p.nans.unit)
+		p.wave = append(p.wave, p.nans.Unit)
 	}
 	if !p.capped {
 		for _, i := range p.entries {
@@ -326,13 +297,9 @@ func (p *probe) take(data [][]byte) (err error) {
 	return nil
 }
 
-func (p *probe) takeRows(s *rowSet, data [][]byte) (rowset.Verdict, [][]byte, error) {
-	r := bytescan.NewReader(name+" row set", data[0])
-	rows := index.ReadRows(r, p.rows)
-	if r.Err() == nil && rows.Count() != int64(s.count) {
-		r.Fail("%d rows, the root says %d", rows.Count(), s.count)
-	}
-	return rowset.Exactly(rows), data[1:], r.Done()
+func (p *probe) takeRows(u *index.Unordered, data [][]byte) (rowset.Verdict, [][]byte, error) {
+	rows, err := u.Rows(name, data[0], p.rows)
+	return rowset.Exactly(rows), data[1:], err
 }
 
 func (p *probe) takePages(data [][]byte) error {

@@ -14,6 +14,7 @@ type writer struct {
 	enc      index.Encoding
 	narrow   bool
 	variable bool
+	rows     uint32
 	rowBits  uint
 	sizes    sizes
 	body     index.Sink
@@ -38,7 +39,7 @@ type writer struct {
 }
 
 func newWriter(e index.Encoding, rows uint32, s sizes, body index.Sink) *writer {
-	return &writer{sizes: s, enc: e, narrow: e.Narrow(), variable: variable(e), rowBits: rowBits(rows), body: body}
+	return &writer{sizes: s, enc: e, narrow: e.Narrow(), variable: variable(e), rows: rows, rowBits: rowBits(rows), body: body}
 }
 
 // rowBits is the width of a packed row number.
@@ -51,13 +52,18 @@ func rowBits(rows uint32) uint {
 
 // add takes the next pair. Of narrow keys key is nil.
 func (w *writer) add(narrow uint64, key []byte, row uint32) error {
+	return w.addRun(narrow, key, rowset.Range{Start: row, End: row + 1})
+}
+
+// addRun takes the rows of r, which come after all earlier ones of the same key.
+func (w *writer) addRun(narrow uint64, key []byte, r rowset.Range) error {
 	same := w.any && narrow == w.keyNarrow && (w.narrow || bytes.Equal(key, w.key))
 	if same {
-		if n := len(w.runs); w.runs[n-1].End == row {
-			w.runs[n-1].End = row + 1
+		if n := len(w.runs); w.runs[n-1].End == r.Start {
+			w.runs[n-1].End = r.End
 			return nil
 		} else if n < w.sizes.runs {
-			w.runs = append(w.runs, rowset.Range{Start: row, End: row + 1})
+			w.runs = append(w.runs, r)
 			return nil
 		}
 	}
@@ -70,7 +76,7 @@ func (w *writer) add(narrow uint64, key []byte, row uint32) error {
 	} else {
 		w.key = append(w.key[:0], key...)
 	}
-	w.runs = append(w.runs[:0], rowset.Range{Start: row, End: row + 1})
+	w.runs = append(w.runs[:0], r)
 	return nil
 }
 
@@ -179,6 +185,32 @@ func packRows(w *bytescan.Writer, rows []uint32, width uint) {
 	if have > 0 {
 		w.U8(uint8(acc))
 	}
+}
+
+// seal writes what is left of the body and returns the root. unordered writes the null and NaN rows, and describes them.
+func (w *writer) seal(unordered func(*bytescan.Writer) error) ([]byte, string, error) {
+	dir, level, err := w.finish()
+	if err != nil {
+		return nil, "", err
+	}
+	dataBytes, rest := w.dataBytes, &bytescan.Writer{}
+	if err := unordered(rest); err != nil {
+		return nil, "", err
+	}
+	if len(dir) > 0 {
+		rest.Blob(w.last)
+		rest.Uvarint(uint64(dataBytes))
+		rest.U8(level)
+		dir.append(rest)
+	}
+	root := index.StartRoot(version, w.enc)
+	root.Uvarint(uint64(w.rows))
+	root.Uvarint(uint64(w.body.Offset()))
+	root.Bytes(rest.Buf)
+	if len(root.Buf) > maxRoot || separatorBytes(dir) > maxSeparators {
+		return nil, "the directory of its long keys would be larger than the index is worth", nil
+	}
+	return root.Buf, "", nil
 }
 
 // finish writes what is left and the directory pages, and returns the root's entries and their level.

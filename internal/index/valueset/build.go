@@ -1,11 +1,8 @@
 package valueset
 
 import (
-	"fmt"
-
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 )
 
@@ -20,35 +17,21 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	if err != nil {
 		return nil, err
 	}
-	groups, _, err := spec.Granules()
+	starts, err := spec.GroupStarts(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(groups) > maxRowGroups {
-		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
-	}
-	inline := k.inline
-	if inline == 0 {
-		inline = inlineRoot
-	}
 	return &builder{
-		enc: e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, starts: append(groups, spec.Rows), inline: inline,
-		cap: values, distinct: index.NewDistinct(e, values, byteCap(values)), sets: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
+		writer: k.newWriter(e, index.OfList(spec.Columns[0]), values, budget), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
+		starts: starts, distinct: index.NewDistinct(e, values, byteCap(values)),
 	}, nil
 }
 
 type builder struct {
-	enc      index.Encoding
-	ofList   bool
+	writer
 	elements *index.Elements // of lists; else only its keys are used
 	count    index.RowCount
 	starts   []uint32
-	inline   int
-	cap      int
-	groups   []group
-	small    int             // bytes of the sets of finished row groups that a root may still hold, -1: they are too many
-	sets     *index.Overflow // of the finished row groups: only Finish may write a body
-	kept     int64           // bytes in it
 
 	distinct *index.Distinct // of the row group being filled
 	open     group
@@ -138,72 +121,16 @@ func (b *builder) closeGroup() error {
 			keys.Append(&set, b.distinct.Key(n))
 		}
 	}
-	g.unit = index.Unit{Span: index.Span{Off: b.kept, Len: int64(len(set.Buf))}, CRC: bytescan.CRC32C(set.Buf)}
-	if b.small >= 0 {
-		g.set = set.Buf
-		if b.small += len(set.Buf); b.small > b.inline {
-			b.dropSmall()
-		}
-	}
-	b.groups = append(b.groups, g)
 	b.distinct.Reset()
-	b.open, b.full, b.kept = group{}, false, b.kept+g.unit.Len
-	return b.sets.Keep(set.Buf)
-}
-
-// dropSmall gives up on a root with every set in it.
-func (b *builder) dropSmall() {
-	for i := range b.groups {
-		b.groups[i].set = nil
-	}
-	b.small = -1
+	b.open, b.full = group{}, false
+	return b.add(g, set.Buf)
 }
 
 func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
 		return nil, "", err
 	}
-	if b.useless() {
-		return nil, fmt.Sprintf("every row group has more than %d distinct values or %d bytes of them", b.cap, byteCap(b.cap)), nil
-	}
-	if b.small >= 0 {
-		if root := b.root(0, formInline); len(root) <= b.inline {
-			return root, "", nil
-		}
-	}
-	root := b.root(b.kept, formUnits)
-	if len(root) > maxRoot {
-		return nil, fmt.Sprintf("the root takes %d bytes, above the limit of %d: too many row groups", len(root), maxRoot), nil
-	}
-	return root, "", b.sets.CopyTo(body)
-}
-
-// useless reports whether no row group lists its values.
-func (b *builder) useless() bool {
-	for i := range b.groups {
-		if !b.groups[i].tooMany {
-			return false
-		}
-	}
-	return len(b.groups) > 0
-}
-
-func (b *builder) root(bodySize int64, form uint8) []byte {
-	w := &bytescan.Writer{}
-	w.U8(version)
-	b.enc.Append(w)
-	if b.ofList {
-		w.U8(shapeLists)
-	} else {
-		w.U8(shapeValues)
-	}
-	w.Uvarint(uint64(bodySize))
-	w.Uvarint(uint64(len(b.groups)))
-	w.U8(form)
-	for i := range b.groups {
-		b.groups[i].append(w, b.enc, b.ofList, form)
-	}
-	return w.Buf
+	return b.seal(body)
 }
 
 func (b *builder) Close() error {

@@ -61,16 +61,16 @@ func TestOpenMemory(t *testing.T) {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	index.Encoding{Kind: column.Long}.Append(w)
-	w.U8(shapeValues)
+	w.U8(index.ShapeValues)
 	w.Uvarint(1 << 40)
-	w.Uvarint(maxRowGroups)
+	w.Uvarint(index.MaxRowGroups)
 	w.U8(formUnits)
 	g := group{Granule: index.Granule{Rows: 1}, values: 1}
-	for range maxRowGroups {
+	for range index.MaxRowGroups {
 		g.append(w, index.Encoding{Kind: column.Long}, false, formUnits)
 	}
 	it.Allocates(t, 8, func() {
-		if _, err := (Kind{}).Open(w.Buf, maxRowGroups); err != nil {
+		if _, err := (Kind{}).Open(w.Buf, index.MaxRowGroups); err != nil {
 			t.Error(err)
 		}
 	})

@@ -39,15 +39,9 @@ const (
 	maxKeys       = maxCap * bytesPerValue
 	maxSet        = maxKeys + 8*maxCap // what keys share and their lengths take 8 bytes at most
 	inlineRoot    = 32 << 10
-	maxRowGroups  = 1 << 16 // Parquet numbers them with 16 bits
 	maxRoot       = 4 << 20
 	// maxProbe bounds the sets that one probe reads; row groups beyond it are in doubt.
 	maxProbe = 8 << 20
-)
-
-const (
-	shapeValues = iota
-	shapeLists
 )
 
 const (

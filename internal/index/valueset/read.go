@@ -1,8 +1,6 @@
 package valueset
 
 import (
-	"math"
-
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/predicate"
@@ -11,28 +9,26 @@ import (
 
 // Open parses a root of at most 4 MiB, which it keeps, into at most 8 MiB beside it.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	r := bytescan.NewReader(name+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture(name, v)
+	x, err := open(root, rows)
+	if err != nil {
+		return nil, err
 	}
-	if len(root) > maxRoot {
-		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	return x, nil
+}
+
+func open(root []byte, rows uint32) (*reader, error) {
+	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	if err != nil {
+		return nil, err
 	}
-	x := &reader{rows: rows, enc: index.ReadEncoding(r)}
-	switch shape := r.U8(); shape {
-	case shapeValues:
-	case shapeLists:
-		x.ofList = true
-	default:
-		r.Fail("shape %d is none", shape)
-	}
-	bodySize := int64(min(r.Uvarint(), math.MaxInt64))
-	n := r.Count(maxRowGroups, 2)
+	x := &reader{rows: rows, enc: enc, ofList: index.ReadShape(r)}
+	x.bodySize = index.ReadSize(r)
+	n := r.Count(index.MaxRowGroups, 2)
 	form := r.U8()
 	if r.Err() == nil && (form > formUnits || form == formInline && len(root) > inlineRoot) {
 		r.Fail("sets in form %d in a root of %d bytes", form, len(root))
 	}
-	x.readGroups(r, root, n, form, bodySize)
+	x.readGroups(r, root, n, form)
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
@@ -40,13 +36,14 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 }
 
 type reader struct {
-	rows   uint32
-	enc    index.Encoding
-	ofList bool
-	groups []group
+	rows     uint32
+	enc      index.Encoding
+	bodySize int64
+	ofList   bool
+	groups   []group
 }
 
-func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8, bodySize int64) {
+func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8) {
 	at := uint32(0)
 	x.groups = make([]group, 0, n)
 	for range n {
@@ -57,7 +54,7 @@ func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8, 
 				index.ReadKeys(r, x.enc, g.values, maxKeys, func(int, []byte) {})
 				g.set = root[from:r.Offset()]
 			} else {
-				g.unit = index.ReadUnit(r, bodySize, maxSet)
+				g.unit = index.ReadUnit(r, x.bodySize, maxSet)
 			}
 		}
 		if r.Err() != nil {
@@ -90,8 +87,8 @@ func (x *reader) readGroup(r *bytescan.Reader, at uint32) group {
 	if g.tooMany = listed == 0; !g.tooMany {
 		g.values = listed - 1
 	}
-	if !x.ofList && !g.tooMany && (g.values == 0 || uint64(g.values) > rows-nulls-nans) {
-		r.Fail("%d values in a row group of %d rows, %d nulls, %d NaNs", g.values, rows, nulls, nans)
+	if !x.ofList && !g.tooMany && g.values == 0 {
+		r.Fail("no values in a row group of %d rows, %d nulls, %d NaNs", rows, nulls, nans)
 	}
 	return g
 }

@@ -2,11 +2,8 @@ package zonemap
 
 import (
 	"bytes"
-	"fmt"
 
-	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 )
 
@@ -20,27 +17,19 @@ func (k Kind) NewBuilder(spec index.Spec, _ index.Budget) (index.Builder, error)
 	if err != nil {
 		return nil, err
 	}
-	if len(groups) > maxRowGroups {
-		return nil, fault.New(fault.Unsupported, name, "%d row groups, above the limit of %d", len(groups), maxRowGroups)
+	if _, err := spec.GroupStarts(name); err != nil {
+		return nil, err
 	}
-	return &builder{sizes: k.orDefault(), enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, groupStarts: groups, pageStarts: append(pages, spec.Rows)}, nil
-}
-
-// group is a row group's zone and those of its pages.
-type group struct {
-	zone
-	pages []zone
+	return &builder{writer: writer{sizes: k.orDefault(), enc: e}, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows}, groupStarts: groups, pageStarts: append(pages, spec.Rows)}, nil
 }
 
 type builder struct {
-	sizes       sizes
-	enc         index.Encoding
+	writer
 	keys        *index.Keys
 	count       index.RowCount
 	groupStarts []uint32
 	pageStarts  []uint32 // closed by the number of rows
 	page, whole extent   // of the page and of the row group being filled
-	groups      []group
 	pagesDone   int
 	scratch     []byte
 }
@@ -124,76 +113,7 @@ func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 		return nil, "", err
 	}
 	b.closeGroup()
-	pages := &bytescan.Writer{}
-	pages.U8(0)
-	_ = b.eachPaged(func(g *group) error {
-		for i := range g.pages {
-			g.pages[i].append(pages, b.enc)
-		}
-		return nil
-	})
-	root := b.root(0)
-	if len(root)+len(pages.Buf) <= b.sizes.inline {
-		return append(root, pages.Buf...), "", nil
-	}
-	pages = &bytescan.Writer{}
-	pages.U8(1)
-	if err := b.eachPaged(func(g *group) error { return b.writeBlocks(body, pages, g.pages) }); err != nil {
-		return nil, "", err
-	}
-	root = append(b.root(body.Offset()), pages.Buf...)
-	if len(root) > maxRoot {
-		return nil, fmt.Sprintf("the root takes %d bytes, above the limit of %d: too many row groups", len(root), maxRoot), nil
-	}
-	return root, "", nil
-}
-
-func (b *builder) eachPaged(visit func(*group) error) error {
-	for i := range b.groups {
-		if len(b.groups[i].pages) < 2 {
-			continue
-		}
-		if err := visit(&b.groups[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *builder) root(bodySize int64) []byte {
-	w := &bytescan.Writer{}
-	w.U8(version)
-	b.enc.Append(w)
-	w.Uvarint(uint64(bodySize))
-	w.Uvarint(uint64(len(b.groups)))
-	for i := range b.groups {
-		b.groups[i].append(w, b.enc)
-		w.Uvarint(uint64(len(b.groups[i].pages)))
-	}
-	return w.Buf
-}
-
-// writeBlocks writes the pages of one row group to the body and their units to dir.
-func (b *builder) writeBlocks(body index.Sink, dir *bytescan.Writer, pages []zone) error {
-	list, blocks := &bytescan.Writer{}, 0
-	block := &bytescan.Writer{}
-	first := 0
-	for i := range pages {
-		pages[i].append(block, b.enc)
-		if len(block.Buf) < b.sizes.block && i+1 < len(pages) {
-			continue
-		}
-		u, err := index.WriteUnit(body, block.Buf)
-		if err != nil {
-			return err
-		}
-		list.Uvarint(uint64(i + 1 - first))
-		u.Append(list)
-		block.Buf, first, blocks = block.Buf[:0], i+1, blocks+1
-	}
-	dir.Uvarint(uint64(blocks))
-	dir.Bytes(list.Buf)
-	return nil
+	return b.seal(body)
 }
 
 func (b *builder) Close() error {

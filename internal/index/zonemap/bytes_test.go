@@ -68,8 +68,8 @@ func TestOpenMemory(t *testing.T) {
 	many.U8(version)
 	enc.Append(many)
 	many.Uvarint(1 << 40)
-	many.Uvarint(maxRowGroups)
-	for range maxRowGroups {
+	many.Uvarint(index.MaxRowGroups)
+	for range index.MaxRowGroups {
 		null.append(many, enc)
 		many.U8(1)
 	}
@@ -91,7 +91,7 @@ func TestOpenMemory(t *testing.T) {
 	for _, c := range []struct {
 		root []byte
 		rows uint32
-	}{{many.Buf, maxRowGroups}, {blocks.Buf, 1 << 30}} {
+	}{{many.Buf, index.MaxRowGroups}, {blocks.Buf, 1 << 30}} {
 		it.Allocates(t, 32, func() {
 			if _, err := (Kind{}).Open(c.root, c.rows); err != nil {
 				t.Error(err)

@@ -39,13 +39,12 @@ import (
 )
 
 const (
-	version      = 1
-	maxBound     = 64       // bytes of a bound, as Parquet and Iceberg writers truncate to 16–64
-	inlineRoot   = 32 << 10 // the largest root that holds page zones
-	blockTarget  = 64 << 10
-	maxBlock     = blockTarget + 1<<10 // one zone more than the target
-	maxRowGroups = 1 << 16             // Parquet numbers them with 16 bits
-	maxRoot      = 4 << 20
+	version     = 1
+	maxBound    = 64       // bytes of a bound, as Parquet and Iceberg writers truncate to 16–64
+	inlineRoot  = 32 << 10 // the largest root that holds page zones
+	blockTarget = 64 << 10
+	maxBlock    = blockTarget + 1<<10 // one zone more than the target
+	maxRoot     = 4 << 20
 )
 
 const (

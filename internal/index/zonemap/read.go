@@ -2,7 +2,6 @@ package zonemap
 
 import (
 	"bytes"
-	"math"
 	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -13,15 +12,19 @@ import (
 
 // Open parses a root of at most 4 MiB, into at most 32 MiB.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	r := bytescan.NewReader(name+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture(name, v)
+	x, err := open(root, rows)
+	if err != nil {
+		return nil, err
 	}
-	if len(root) > maxRoot {
-		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	return x, nil
+}
+
+func open(root []byte, rows uint32) (*reader, error) {
+	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	if err != nil {
+		return nil, err
 	}
-	out := &reader{rows: rows, enc: index.ReadEncoding(r)}
-	bodySize := int64(min(r.Uvarint(), math.MaxInt64))
+	out := &reader{rows: rows, enc: enc, bodySize: index.ReadSize(r)}
 	out.readGroups(r)
 	switch form := r.U8(); form {
 	case 0:
@@ -30,7 +33,7 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 		}
 		out.readInline(r)
 	case 1:
-		out.readDirectory(r, bodySize)
+		out.readDirectory(r)
 	default:
 		r.Fail("page form %d is none", form)
 	}
@@ -41,9 +44,10 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 }
 
 type reader struct {
-	rows   uint32
-	enc    index.Encoding
-	groups []opened
+	rows     uint32
+	enc      index.Encoding
+	bodySize int64
+	groups   []opened
 }
 
 // opened is a row group as its root describes it. Of pages and blocks at most one is set.
@@ -63,7 +67,7 @@ func (o *opened) end() uint32 { return o.start + o.rows }
 
 func (x *reader) readGroups(r *bytescan.Reader) {
 	at := uint32(0)
-	n := r.Count(maxRowGroups, 3)
+	n := r.Count(index.MaxRowGroups, 3)
 	x.groups = make([]opened, 0, n)
 	for range n {
 		g := opened{zone: readZone(r, x.enc, at, x.rows)}
@@ -106,7 +110,7 @@ func readPages(r *bytescan.Reader, e index.Encoding, n int, start, end uint32) [
 	return out
 }
 
-func (x *reader) readDirectory(r *bytescan.Reader, bodySize int64) {
+func (x *reader) readDirectory(r *bytescan.Reader) {
 	for i := range x.groups {
 		g := &x.groups[i]
 		if g.count == 1 {
@@ -117,7 +121,7 @@ func (x *reader) readDirectory(r *bytescan.Reader, bodySize int64) {
 		g.blocks = make([]block, 0, blocks)
 		for range blocks {
 			n := r.Count(left, 0)
-			g.blocks = append(g.blocks, block{unit: index.ReadUnit(r, bodySize, maxBlock), pages: n})
+			g.blocks = append(g.blocks, block{unit: index.ReadUnit(r, x.bodySize, maxBlock), pages: n})
 			left -= n
 		}
 		if r.Err() == nil && left != 0 {
