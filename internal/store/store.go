@@ -73,3 +73,34 @@ type Store interface {
 	// Delete removes objects; missing ones are no error.
 	Delete(ctx context.Context, keys []string) error
 }
+
+// Identity is who a store speaks as.
+type Identity struct {
+	Name    string    // of the key, account or principal, if it is known; never a secret
+	Source  string    // where the credentials come from
+	Expires time.Time // of the credentials; zero: never, or unknown
+}
+
+// Identified is a store that knows who it speaks as. Asking may get credentials, but reads and writes nothing.
+type Identified interface {
+	Identity(ctx context.Context) (Identity, error)
+}
+
+// Decorator is a store that passes operations on.
+type Decorator interface{ Inner() Store }
+
+// IdentityOf is who a store, or what it decorates, speaks as; ok is false if it does not know.
+func IdentityOf(ctx context.Context, s Store) (id Identity, ok bool, err error) {
+	for s != nil {
+		if known, is := s.(Identified); is {
+			id, err = known.Identity(ctx)
+			return id, true, err
+		}
+		d, is := s.(Decorator)
+		if !is {
+			break
+		}
+		s = d.Inner()
+	}
+	return Identity{}, false, nil
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/store/upload"
 )
 
 // act is a request, as far as its errors differ.
@@ -38,7 +39,7 @@ func classify(ctx context.Context, key string, p place, a act, err error) error 
 	}
 	var answer *awshttp.ResponseError
 	if !errors.As(err, &answer) || answer.HTTPStatusCode() == 0 {
-		return unsent(key, err)
+		return upload.Unsent(key, err)
 	}
 	code, said := "", http.StatusText(answer.HTTPStatusCode())
 	var api smithy.APIError
@@ -66,15 +67,6 @@ func classify(ctx context.Context, key string, p place, a act, err error) error 
 type withoutFault struct{ error }
 
 func (w withoutFault) Unwrap() error { return w.error }
-
-// unsent is an error without an answer: the connection, or the reader of a body.
-func unsent(key string, err error) error {
-	var source *sourceError
-	if errors.As(err, &source) {
-		return fault.About(key, source.error)
-	}
-	return fault.New(fault.Unclassified, key, "no answer").WithCause(err).WithRetry()
-}
 
 // coded classifies by S3's error code; nil if the status says enough.
 func coded(code string, p place) *fault.Error {

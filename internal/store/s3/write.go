@@ -13,6 +13,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/upload"
 )
 
 // afterwards is how long the parts of an upload that failed may take to be removed.
@@ -23,8 +24,8 @@ type condition struct{ ifMatch, ifNoneMatch *string }
 
 var isNew = condition{ifNoneMatch: aws.String("*")}
 
-// upload is a write on its way.
-type upload struct {
+// sending is a write on its way.
+type sending struct {
 	client *s3.Client
 	key    string
 	place  place
@@ -40,7 +41,7 @@ func (s *Store) PutNew(ctx context.Context, key string, r io.ReadSeeker) (store.
 	if err != nil {
 		return "", fault.About(key, err)
 	}
-	return s.put(ctx, key, isNew, source{r}, size)
+	return s.put(ctx, key, isNew, upload.Source{ReadSeeker: r}, size)
 }
 
 // PutIf implements store.Store.
@@ -66,7 +67,7 @@ func (s *Store) put(ctx context.Context, key string, when condition, body io.Rea
 	if err != nil {
 		return "", fault.About(key, err)
 	}
-	u := &upload{client: client, key: key, place: p, when: when, body: body, size: size}
+	u := &sending{client: client, key: key, place: p, when: when, body: body, size: size}
 	u.part = max(s.options.PartBytes, (size+maxParts-1)/maxParts)
 	send := u.whole
 	if size > s.options.PartBytes {
@@ -77,7 +78,7 @@ func (s *Store) put(ctx context.Context, key string, when condition, body io.Rea
 	return tag, err
 }
 
-func (u *upload) whole(ctx context.Context) (store.Tag, error) {
+func (u *sending) whole(ctx context.Context) (store.Tag, error) {
 	if _, err := u.body.Seek(0, io.SeekStart); err != nil {
 		return "", err
 	}
@@ -93,7 +94,7 @@ func (u *upload) whole(ctx context.Context) (store.Tag, error) {
 }
 
 // parts uploads in parts; the condition is judged when they are put together. What failed leaves no parts that cost money.
-func (u *upload) parts(ctx context.Context) (tag store.Tag, err error) {
+func (u *sending) parts(ctx context.Context) (tag store.Tag, err error) {
 	store.Count(ctx, store.Usage{Puts: 1})
 	made, err := u.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &u.place.bucket, Key: &u.place.name})
 	if err != nil {
@@ -131,9 +132,9 @@ func (u *upload) parts(ctx context.Context) (tag store.Tag, err error) {
 	return tagOf(out.ETag), nil
 }
 
-func (u *upload) sendPart(ctx context.Context, id *string, number int32, off int64) (types.CompletedPart, error) {
+func (u *sending) sendPart(ctx context.Context, id *string, number int32, off int64) (types.CompletedPart, error) {
 	n := min(u.part, u.size-off)
-	body := &window{of: u.body, off: off, size: n, at: -1}
+	body := upload.NewWindow(u.body, off, n)
 	store.Count(ctx, store.Usage{Puts: 1, BytesWritten: n})
 	out, err := u.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &u.place.bucket, Key: &u.place.name, UploadId: id, PartNumber: &number, Body: body, ContentLength: &n,
@@ -142,58 +143,4 @@ func (u *upload) sendPart(ctx context.Context, id *string, number int32, off int
 		return types.CompletedPart{}, err
 	}
 	return types.CompletedPart{PartNumber: &number, ETag: out.ETag}, nil
-}
-
-// source marks the errors of the caller's reader, to tell them from those of the connection.
-type source struct{ io.ReadSeeker }
-
-type sourceError struct{ error }
-
-func (e *sourceError) Unwrap() error { return e.error }
-
-func (s source) Read(b []byte) (int, error) {
-	n, err := s.ReadSeeker.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // readers give it bare
-		err = &sourceError{err}
-	}
-	return n, err
-}
-
-// window is size bytes of a reader from off on. at is the position in it; negative: the reader stands elsewhere.
-type window struct {
-	of        io.ReadSeeker
-	off, size int64
-	at        int64
-}
-
-func (w *window) Read(b []byte) (int, error) {
-	if w.at < 0 {
-		if _, err := w.Seek(0, io.SeekStart); err != nil {
-			return 0, err
-		}
-	}
-	if w.at >= w.size {
-		return 0, io.EOF
-	}
-	n, err := w.of.Read(b[:min(int64(len(b)), w.size-w.at)])
-	w.at += int64(n)
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (w *window) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += max(w.at, 0)
-	case io.SeekEnd:
-		offset += w.size
-	}
-	if offset < 0 || offset > w.size {
-		return 0, errors.New("seek outside of a part")
-	}
-	if _, err := w.of.Seek(w.off+offset, io.SeekStart); err != nil {
-		return 0, err
-	}
-	w.at = offset
-	return offset, nil
 }
