@@ -44,6 +44,8 @@ type Unit struct {
 	Snapshot *facts.Snapshot
 	Files    []File
 	Indexes  []Index
+	// Maps is the indexes of one column whose values go into a run of a file map, whether or not they are built too.
+	Maps []Index
 }
 
 // Result is a finished bundle in a local file, not yet uploaded.
@@ -60,6 +62,7 @@ type Result struct {
 	Later     []File
 	Declined  map[string]string // index id → why an artifact was not worth keeping
 	Refusals  []Refusal
+	Maps      []Map
 	BytesRead int64
 }
 
@@ -84,7 +87,7 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 	r := &Result{Skipped: map[string]string{}, Declined: map[string]string{}}
 	renewed := map[string]bool{}
 	for {
-		r.Later, r.Refusals = nil, nil
+		r.Later, r.Refusals, r.Maps = nil, nil, nil
 		files, err := b.open(ctx, u, r)
 		if err != nil || len(files) == 0 {
 			return r, err

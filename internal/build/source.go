@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -37,11 +38,11 @@ func (s *source) lineage() lineage.File {
 	}
 }
 
-// columns is every column that some index of the unit wants, each once.
+// columns is every column that some index or file map of the unit wants, each once.
 func (u *Unit) columns() []column.Path {
 	var out []column.Path
 	seen := map[int]bool{}
-	for _, x := range u.Indexes {
+	for _, x := range slices.Concat(u.Indexes, u.Maps) {
 		for _, c := range x.Columns {
 			if id := c.Leaf().ID; !seen[id] {
 				seen[id] = true

@@ -29,6 +29,7 @@ type writing struct {
 	out    *bundle.Writer
 	tiered []*making // over the whole unit
 	single []*making // over the file at hand
+	maps   []*mapping
 	done   []published
 }
 
@@ -51,6 +52,9 @@ type published struct {
 func (w *writing) close() {
 	for _, m := range append(w.tiered, w.single...) {
 		_ = m.builder.Close()
+	}
+	for _, m := range w.maps {
+		_ = m.collector.Close()
 	}
 }
 
@@ -82,6 +86,9 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 		}
 	}
 	w.tiered = nil
+	if err := w.finishMaps(); err != nil {
+		return nil, err
+	}
 	return nil, w.seal()
 }
 
@@ -105,7 +112,7 @@ func (w *writing) begin() error {
 		}
 		w.tiered = append(w.tiered, m)
 	}
-	return nil
+	return w.beginMaps()
 }
 
 func (w *writing) make(x Index, spec index.Spec, files []*source) (*making, error) {
@@ -193,6 +200,11 @@ func (w *writing) add(ctx context.Context, p part, data [][]byte) error {
 					return err
 				}
 			}
+			for _, m := range w.maps {
+				if err := m.collector.Add(b.Cols[m.col]); err != nil {
+					return err
+				}
+			}
 			return nil
 		})
 		if err != nil {
@@ -229,6 +241,11 @@ func (w *writing) startFile(s *source) error {
 			return err
 		}
 		w.single = append(w.single, m)
+	}
+	for _, m := range w.maps {
+		if err := m.startFile(s); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,77 @@
+package build
+
+import (
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/bundle"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/filemap"
+	"github.com/skomerdb/skomer/internal/lineage"
+)
+
+// Map is a finished run of a file map over the files that the build covers, in local files that the caller removes. The keys of
+// its objects are still to be chosen.
+type Map struct {
+	IndexID string
+	Files   bundle.RunFiles
+	Meta    filemap.Meta
+}
+
+// mapping is a run in the making.
+type mapping struct {
+	index     Index
+	col       int // of the unit's columns
+	collector *filemap.Collector
+}
+
+// beginMaps starts the runs of the unit.
+func (w *writing) beginMaps() error {
+	for _, x := range w.unit.Maps {
+		c, err := filemap.NewCollector(x.Columns[0], w.budget(len(w.unit.Indexes)+len(w.unit.Maps), w.temp))
+		if err != nil {
+			return err
+		}
+		w.maps = append(w.maps, &mapping{x, w.unit.columnNo(x.Columns[0]), c})
+	}
+	return nil
+}
+
+// columnNo is the number of a column among the unit's.
+func (u *Unit) columnNo(c column.Path) int {
+	return slices.IndexFunc(u.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID })
+}
+
+// startFile begins a file in the run.
+func (m *mapping) startFile(s *source) error {
+	pages := s.binding.PageStarts(m.col)
+	if pages == nil {
+		pages = s.groups()
+	}
+	return m.collector.Start(filemap.File{
+		Path: filemap.PathKey(s.Stated), Size: s.Size, Records: int64(s.rows), Tag: string(s.opened.Tag),
+	}, pages)
+}
+
+// finishMaps writes the runs.
+func (w *writing) finishMaps() error {
+	for _, m := range w.maps {
+		field := m.index.Columns[0].Leaf().ID
+		info := bundle.BuildInfo{BuildID: w.unit.ID, TableUUID: w.unit.Snapshot.TableUUID, SnapshotID: w.unit.Snapshot.ID, Sequence: w.unit.Snapshot.Sequence}
+		out := bundle.NewRunWriter(w.TempDir, info, m.index.Definition.ID, field)
+		root, keys, err := m.collector.Run(out)
+		if err != nil {
+			out.Abandon()
+			return err
+		}
+		files, err := out.Close(root)
+		if err != nil {
+			out.Abandon()
+			return err
+		}
+		w.result.Maps = append(w.result.Maps, Map{m.index.Definition.ID, files, filemap.Meta{
+			FormatVersion: lineage.FormatVersion, TableUUID: info.TableUUID, SnapshotID: info.SnapshotID, Sequence: info.Sequence,
+			Columns: []lineage.Column{w.files[0].column(w.unit.Snapshot, m.index.Columns[0], m.col)}, Keys: keys, Files: len(w.files),
+		}})
+	}
+	return nil
+}

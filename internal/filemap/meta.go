@@ -1,0 +1,79 @@
+package filemap
+
+import (
+	"encoding/json"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+)
+
+// An overlay lists a run as a derived object of kind Kind, the root, with Meta beside it, and the objects that hold leaves alone as
+// derived objects of kind PartKind.
+const (
+	Kind     = "filemap"
+	PartKind = "filemap.part"
+	// RootType and LeavesType are the types of the Puffin blobs.
+	RootType   = "skomer.filemap.root.v1"
+	LeavesType = "skomer.filemap.v1"
+)
+
+// Meta is what an overlay tells of a run without reading it: from what it was built, where its leaves are, and which of its
+// files it may no longer speak for.
+type Meta struct {
+	FormatVersion int              `json:"format_version"` // of lineage
+	TableUUID     string           `json:"table_uuid"`
+	SnapshotID    int64            `json:"snapshot_id"` // the newest one that was read
+	Sequence      int64            `json:"sequence"`
+	Columns       []lineage.Column `json:"columns"`
+	Objects       []Object         `json:"objects"`
+	Keys          uint64           `json:"keys"`
+	Files         int              `json:"files"`
+	// Invalid is the slots of files that were overwritten since, ascending: the run does not cover them.
+	Invalid []uint32 `json:"invalid,omitempty"`
+}
+
+// Object is where leaves of a run lie.
+type Object struct {
+	Key string `json:"key"` // below the overlay's prefix
+	Off int64  `json:"off"` // of the first leaf
+}
+
+// ParseMeta reads a Meta; what makes no sense is a Corrupt fault.
+func ParseMeta(name string, raw []byte) (*Meta, error) {
+	m := &Meta{}
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, name, err)
+	}
+	if len(m.Columns) != 1 || len(m.Objects) == 0 || len(m.Objects) > maxObjects || m.Files < 0 || m.Files > maxFiles {
+		return nil, fault.New(fault.Corrupt, name, "%d columns, %d objects and %d files", len(m.Columns), len(m.Objects), m.Files)
+	}
+	for _, o := range m.Objects {
+		if o.Key == "" || o.Off < 0 {
+			return nil, fault.New(fault.Corrupt, name, "leaves at %d of %q", o.Off, o.Key)
+		}
+	}
+	return m, nil
+}
+
+// Claim is what the lineage check wants to know of a run. Rows are checked per file: runs number none across files.
+func (m *Meta) Claim(name string) lineage.Claim {
+	return lineage.Claim{
+		Index: name, FormatVersion: m.FormatVersion, TableUUID: m.TableUUID, SnapshotID: m.SnapshotID, SequenceNumber: m.Sequence,
+	}
+}
+
+// OpenChecked opens a root that must have the checksum and fit the meta.
+func (m *Meta) OpenChecked(name string, root []byte, crc uint32) (*Run, error) {
+	if err := bytescan.CheckCRC(name, root, crc); err != nil {
+		return nil, err
+	}
+	r, err := Open(root)
+	if err != nil {
+		return nil, fault.About(name, err)
+	}
+	if len(r.Files) != m.Files || len(r.objects) != len(m.Objects) {
+		return nil, fault.New(fault.Corrupt, name, "%d files in %d objects, the overlay says %d in %d", len(r.Files), len(r.objects), m.Files, len(m.Objects))
+	}
+	return r, nil
+}
