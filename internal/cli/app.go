@@ -21,14 +21,18 @@ import (
 
 // app is one run of the command.
 type app struct {
-	self     string // how the user calls the program
-	out, err io.Writer
-	env      environment
-	cancel   context.CancelFunc // of --timeout
-	started  bool               // arguments were understood
-	tables   []*skomer.Table    // to be closed at the end
-	flags    struct {
+	self      string // how the user calls the program
+	out, err  io.Writer
+	env       environment
+	cancel    context.CancelFunc // of --timeout
+	started   bool               // arguments were understood
+	made      *skomer.Client     // nil: not yet
+	tables    []*skomer.Table    // to be closed at the end
+	atEnd     []func()           // after that
+	metricsAt string             // address at which metrics are served
+	flags     struct {
 		config, catalog, overlay, output string
+		logLevel, logFormat, metrics     string
 		maps                             []string
 		quiet                            bool
 		timeout                          time.Duration
@@ -100,6 +104,9 @@ func (a *app) root() *cobra.Command {
 	p.StringVarP(&a.flags.output, "output", "o", "table", "format of the answer: "+strings.Join(render.Formats(), ", "))
 	p.StringArrayVar(&a.flags.maps, "map", nil, "FROM=TO: read paths that start with FROM at TO instead; repeatable")
 	p.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress and no hints on standard error")
+	p.StringVar(&a.flags.logLevel, "log-level", "warn", "what is logged on standard error: debug, info, warn, error")
+	p.StringVar(&a.flags.logFormat, "log-format", "text", "format of the log: text, json")
+	p.StringVar(&a.flags.metrics, "metrics-listen", "", "serve Prometheus metrics at this address while the command runs, such as :9464")
 	p.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 	root.AddCommand(
 		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
@@ -145,17 +152,34 @@ func (a *app) document() error {
 	return fault.New(fault.Invalid, "--output", "this command has no rows to write as %s", a.flags.output).WithFix("use table or json")
 }
 
-// client reads the configuration.
+// client reads the configuration, once.
 func (a *app) client() (*skomer.Client, error) {
-	s, err := loadSettings(a.flags.config, a.env)
+	if a.made != nil {
+		return a.made, nil
+	}
+	config, err := a.config()
 	if err != nil {
 		return nil, err
 	}
-	config := skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot, OverlayStore: s.OverlayStore}
+	a.made, err = skomer.New(config)
+	return a.made, err
+}
+
+func (a *app) config() (config skomer.Config, err error) {
+	s, err := loadSettings(a.flags.config, a.env)
+	if err != nil {
+		return config, err
+	}
+	config = skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot, OverlayStore: s.OverlayStore}
 	if a.flags.catalog != "" {
 		config.DefaultCatalog = a.flags.catalog
 	}
-	return skomer.New(config)
+	config.ShadowShare = s.ShadowChecks
+	if config.Log, err = a.logger(); err != nil {
+		return config, err
+	}
+	config.Metrics, err = a.serveMetrics()
+	return config, err
 }
 
 // open reads the metadata of a table.
@@ -181,6 +205,10 @@ func (a *app) closeTables() {
 		t.Close()
 	}
 	a.tables = nil
+	for _, end := range a.atEnd {
+		end()
+	}
+	a.atEnd = nil
 }
 
 // opened remembers to close a table.

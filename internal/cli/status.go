@@ -126,7 +126,9 @@ func standing(s *skomer.Status) (rows [][2]string) {
 	return rows
 }
 
-func seconds(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
 
 // condition is one part of --fail-on.
 type condition struct {

@@ -106,7 +106,7 @@ func (r *Report) avro(ctx context.Context, s store.Store) error {
 		}
 		return nil
 	}
-	m, err := manifest.Read(r.File, text)
+	m, err := manifest.Read(r.File, text, func(int) bool { return false })
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,8 @@ func (r *Report) avro(ctx context.Context, s store.Store) error {
 	if m.Deletes {
 		r.Content = "deletes"
 	}
-	for _, f := range m.Files {
+	for i := range m.N {
+		f := m.File(i)
 		r.Files = append(r.Files, File{Path: f.Path, Added: f.Added, Records: f.Records, Size: f.Size})
 	}
 	return nil
