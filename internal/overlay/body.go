@@ -27,9 +27,10 @@ import (
 //	    varint length and bytes of the name below chunks/
 //	    varint entries, varint length, u32 CRC32C, SHA-256
 //	    tombstones, a bit per entry
+//	varint number of erased incarnations, 16 bytes each, ascending
 //	u32 CRC32C of everything before it
 //
-// Version 1 had no lists of derived objects.
+// Version 1 ended after the chunks.
 // An artifact speaks if its index is among the header's indexes and it has no tombstone: dropping an index touches no chunk.
 const (
 	bodyMagic   = "SKOV"
@@ -53,12 +54,19 @@ type header struct {
 	Upstream    Upstream     `json:"upstream"`
 	Indexes     []Definition `json:"indexes"`
 	Dropped     []Dropped    `json:"dropped,omitempty"` // the last ones
+
+	Vacuumed    uint64        `json:"vacuumed,omitempty"`  // the version that the last vacuum committed
+	Expired     uint64        `json:"expired,omitempty"`   // versions up to this one are not kept
+	ErasedIn    uint64        `json:"erased_in,omitempty"` // the version of the last erasure
+	Revoked     []Revoked     `json:"revoked,omitempty"`
+	Quarantined []Quarantined `json:"quarantined,omitempty"`
 }
 
 // Dropped is a dropped index.
 type Dropped struct {
 	ID      string `json:"id"`
-	Version uint64 `json:"version"` // the first one without it
+	Version uint64 `json:"version"`          // the first one without it
+	Purged  bool   `json:"purged,omitempty"` // its artifacts were deleted, from earlier versions too
 }
 
 // chunkRef names a chunk in a version.
@@ -75,6 +83,7 @@ type body struct {
 	header header
 	chunks []chunkRef
 	lists  []listRef
+	erased erasedSet
 }
 
 func (b *body) encode() ([]byte, error) {
@@ -106,6 +115,10 @@ func (b *body) encode() ([]byte, error) {
 	w.Uvarint(uint64(len(b.lists)))
 	for i := range b.lists {
 		b.lists[i].encode(&w)
+	}
+	w.Uvarint(uint64(len(b.erased)))
+	for _, k := range b.erased {
+		w.Bytes(k[:])
 	}
 	w.U32(bytescan.CRC32C(w.Buf))
 	return w.Buf, nil
@@ -153,11 +166,26 @@ func parseBody(name string, raw []byte) (*body, error) {
 		for i := range b.lists {
 			b.lists[i] = parseListRef(r)
 		}
+		b.erased = parseErased(r)
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+func parseErased(r *bytescan.Reader) erasedSet {
+	raw := r.Bytes(r.Count(maxErased, len(eraseKey{})) * len(eraseKey{}))
+	var out erasedSet
+	for ; len(raw) > 0; raw = raw[len(eraseKey{}):] {
+		k := eraseKey(raw)
+		if n := len(out); n > 0 && compareEraseKeys(out[n-1], k) >= 0 {
+			r.Fail("erased incarnations out of order")
+			return nil
+		}
+		out = append(out, k)
+	}
+	return out
 }
 
 func parseChunkRef(r *bytescan.Reader) chunkRef {

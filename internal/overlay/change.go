@@ -33,6 +33,7 @@ type draft struct {
 	keys    map[Key]bool     // of fresh
 	bundles map[string]bundleInfo
 
+	erased      erasedSet
 	deadDerived []bitset // per list of base
 	putDerived  map[DerivedKey]Derived
 	mergeLists  []int // lists of base that are written anew
@@ -168,18 +169,13 @@ func (c drop) apply(_ context.Context, d *draft) error {
 	if err := d.mounted(); err != nil {
 		return err
 	}
-	at := slices.IndexFunc(d.header.Indexes, func(x Definition) bool { return x.ID == c.id })
-	if at < 0 {
+	if !d.declared(c.id) {
 		if slices.ContainsFunc(d.header.Dropped, func(x Dropped) bool { return x.ID == c.id }) {
 			return nil
 		}
 		return fault.New(fault.NotFound, c.id, "no such index").WithFix("skomer index list shows the ids")
 	}
-	d.header.Indexes = slices.Delete(d.header.Indexes, at, at+1)
-	d.header.Dropped = append(d.header.Dropped, Dropped{ID: c.id, Version: d.header.Version})
-	if n := len(d.header.Dropped); n > maxDropped {
-		d.header.Dropped = d.header.Dropped[n-maxDropped:]
-	}
+	d.header.drop(c.id)
 	d.changed = true
 	return nil
 }

@@ -94,6 +94,11 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err := usable(base); err != nil {
 		return nil, err
 	}
+	if base.body.header.Vacuumed != puts.mark {
+		puts.mark = base.body.header.Vacuumed
+		clear(puts.written)
+		clear(puts.lists)
+	}
 	d := o.newDraft(planned, base, puts.commit)
 	for _, c := range changes {
 		if err := c.apply(ctx, d); err != nil {
@@ -120,7 +125,7 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err := o.putVersion(ctx, b, raw); err != nil {
 		return nil, err
 	}
-	v := o.successor(base, b, fresh, freshList)
+	v := o.successor(d.base, b, fresh, freshList)
 	o.remember(v)
 	o.head.write(o, v)
 	d.receipt.Version, d.receipt.Changed = v, true
@@ -208,6 +213,10 @@ func (o *Overlay) winner(ctx context.Context, key, commit string) (won, known bo
 	for try := 1; ; try++ {
 		raw, err := fetchAll(ctx, o.store, key)
 		if err == nil {
+			if isStub(raw) {
+				s, err := parseStub(key, raw)
+				return err == nil && s.commit == commit, true
+			}
 			b, err := parseBody(key, raw)
 			return err == nil && b.header.Commit == commit, true
 		}

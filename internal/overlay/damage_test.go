@@ -221,7 +221,7 @@ func FuzzChunk(f *testing.F) {
 		}
 		found := v.Find(string(path))
 		for i := range c.files.n {
-			found = v.appendFile(found, 0, i, "p")
+			found = v.appendFile(found, 0, i, "p", false)
 		}
 		for _, p := range found {
 			if a, ok := v.Artifact(p.At); ok {

@@ -23,6 +23,9 @@ type Derived struct {
 	CRC      uint32 // CRC32C of the part
 	Made     []string
 	Meta     json.RawMessage // small; of the room that reads the part
+	// Build is the id of the build that wrote the object, where one was declared: one that a vacuum revoked is left out. It
+	// is not kept.
+	Build string
 }
 
 // DerivedKey names a derived object in a version.
@@ -35,8 +38,8 @@ func compareDerived(a, b DerivedKey) int {
 	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
 }
 
-// Derived lists the derived objects of a kind by name: those whose index is declared, and that no damaged list held. Do not
-// write to it.
+// Derived lists the derived objects of a kind by name: those whose index, if any, is declared and not in quarantine, and that no damaged
+// list held. Do not write to it.
 func (v *Version) Derived(kind string) []Derived {
 	all := v.allDerived()
 	from, _ := slices.BinarySearchFunc(all, kind, func(e Derived, kind string) int { return strings.Compare(e.Kind, kind) })
@@ -58,7 +61,7 @@ func (v *Version) allDerived() []Derived {
 			}
 			for k := range list.entries {
 				e := &list.entries[k]
-				if !v.body.lists[i].dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) && !seen[e.Is()] {
+				if !v.body.lists[i].dead.has(k) && v.speaks(e) && !seen[e.Is()] {
 					seen[e.Is()] = true
 					v.derived = append(v.derived, *e)
 				}
@@ -67,6 +70,14 @@ func (v *Version) allDerived() []Derived {
 		slices.SortFunc(v.derived, func(a, b Derived) int { return compareDerived(a.Is(), b.Is()) })
 	})
 	return v.derived
+}
+
+func (v *Version) speaks(e *Derived) bool {
+	if e.Index == "" {
+		return true
+	}
+	n := v.indexNo(e.Index)
+	return n >= 0 && !v.muted[n]
 }
 
 type derive struct {
@@ -78,6 +89,9 @@ type derive struct {
 // Derive adds derived objects to the version and removes others. One that is put takes the place of the one with its kind and name;
 // of those with equal names the last one counts. One whose index was dropped is left out, and the receipt tells so. Removing what is not
 // there is no error.
+//
+// The caller must have written the objects itself, under names that nobody used before, after it declared its build: an object that
+// merely was there already may be one that a vacuum is about to delete.
 func Derive(put []Derived, remove []DerivedKey) Change { return derive{put: put, remove: remove} }
 
 // ReplaceDerived puts objects that were made from others in the place of these. Where one of the others is no longer there as
@@ -120,12 +134,14 @@ func (c derive) apply(_ context.Context, d *draft) error {
 		if err := e.check(d.overlay.prefix); err != nil {
 			return err
 		}
-		if e.Index != "" && !d.declared(e.Index) {
+		if e.Index != "" && !d.declared(e.Index) || e.Build != "" && d.revoked(e.Build) {
 			d.receipt.Unfit = append(d.receipt.Unfit, e.Is())
 			continue
 		}
 		d.removeDerived(e.Is())
-		d.putDerived[e.Is()] = *e
+		kept := *e
+		kept.Build = ""
+		d.putDerived[e.Is()] = kept
 		d.changed = true
 	}
 	return nil

@@ -52,6 +52,8 @@ type Artifact struct {
 	RootInline []byte
 	// Replaces are artifacts that this one takes the place of. If one of them is no longer there, this one is discarded.
 	Replaces []Key
+	// WithoutDeleted tells that the build left out the rows that deletes hide, so that the artifact may cover an erased file.
+	WithoutDeleted bool
 }
 
 // Key names an artifact through all versions: its bundle, and where its lineage record begins in it.

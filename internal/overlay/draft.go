@@ -21,21 +21,28 @@ func (o *Overlay) newDraft(planned, base *Version, commit string) *draft {
 	d.header.Indexes = slices.Clone(d.header.Indexes)
 	d.header.Dropped = slices.Clone(d.header.Dropped)
 	d.header.Previous = base.Commit()
-	for _, c := range base.body.chunks {
-		d.dead = append(d.dead, c.dead)
-	}
-	for _, c := range base.body.lists {
-		d.deadDerived = append(d.deadDerived, c.dead)
-	}
+	d.erased = base.body.erased
+	d.tombstones()
 	d.header.Version++
 	d.header.Commit = commit
 	d.header.CommittedMs = o.opts.Now()
 	return d
 }
 
+// tombstones takes over those of base.
+func (d *draft) tombstones() {
+	d.dead, d.deadDerived = nil, nil
+	for _, c := range d.base.body.chunks {
+		d.dead = append(d.dead, c.dead)
+	}
+	for _, c := range d.base.body.lists {
+		d.deadDerived = append(d.deadDerived, c.dead)
+	}
+}
+
 // next is the body of the new version, after its new chunk, if it needs one, has been written.
 func (d *draft) next(ctx context.Context, w *chunkPuts) (*body, *chunk, error) {
-	b := &body{header: d.header}
+	b := &body{header: d.header, erased: d.erased}
 	entries := slices.Clone(d.fresh)
 	if len(d.fresh) > 0 && len(d.merge) == 0 {
 		d.merge = d.smallChunks()
@@ -90,6 +97,7 @@ type chunkPuts struct {
 	overlay *Overlay
 	commit  string
 	n       int
+	mark    uint64 // of the version that the chunks were written for, by its last vacuum: a later one may have deleted them
 	written map[[32]byte]chunkRef
 	lists   map[[32]byte]listRef
 }

@@ -39,13 +39,14 @@ func TestGoldenBody(t *testing.T) {
 	b := &body{
 		header: header{
 			Version: 7, Commit: "00000000-0000-4000-8000-00000000000a", Previous: "00000000-0000-4000-8000-000000000009", CommittedMs: 1700000000000,
-			Mounted: true, Table: testTable, Upstream: testUpstream, Indexes: []Definition{def}, Dropped: []Dropped{{"zonemap-0", 5}},
+			Mounted: true, Table: testTable, Upstream: testUpstream, Indexes: []Definition{def}, Dropped: []Dropped{{ID: "zonemap-0", Version: 5}},
 		},
 		chunks: []chunkRef{
 			{name: "a-1", artifacts: 3, files: 3, hotLen: 4000, wideLen: 300, hotCRC: 1, wideCRC: 2, sha: [32]byte{3}},
 			{name: "b-1", artifacts: 300, files: 100, hotLen: 40000, wideLen: 3000, hotCRC: 4, wideCRC: 5, sha: [32]byte{6}, dead: bitset{0b1001, 0, 0, 0, 1}},
 		},
-		lists: []listRef{{name: "b-2", entries: 9, length: 900, crc: 7, sha: [32]byte{8}, dead: bitset{0b10}}},
+		lists:  []listRef{{name: "b-2", entries: 9, length: 900, crc: 7, sha: [32]byte{8}, dead: bitset{0b10}}},
+		erased: erasedSet{{1}, {2, 3}},
 	}
 	raw, err := b.encode()
 	require.NoError(t, err)
@@ -56,6 +57,7 @@ func TestGoldenBody(t *testing.T) {
 	require.Equal(t, b.chunks[0], back.chunks[0])
 	require.True(t, b.chunks[1].dead.equal(back.chunks[1].dead))
 	require.Equal(t, b.lists, back.lists)
+	require.Equal(t, b.erased, back.erased)
 	old, err := parseBody("x", fromHex(t, "body-1.hex"))
 	require.NoError(t, err)
 	require.Equal(t, b.header, old.header)
@@ -87,6 +89,21 @@ func TestGoldenList(t *testing.T) {
 	})
 	require.NoError(t, err)
 	golden(t, "list.hex", raw)
+}
+
+func TestGoldenStub(t *testing.T) {
+	s := stub{number: 7, oldest: 9, commit: "00000000-0000-4000-8000-00000000000a"}
+	raw := s.encode()
+	golden(t, "stub.hex", raw)
+	back, err := parseStub("x", raw)
+	require.NoError(t, err)
+	require.Equal(t, &s, back)
+	for at := range raw[8:] {
+		bad := append([]byte(nil), raw...)
+		bad[8+at] ^= 1
+		_, err := parseStub("x", bad)
+		require.Error(t, err)
+	}
 }
 
 func TestVersionNamesSortNewestFirst(t *testing.T) {

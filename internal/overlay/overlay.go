@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -84,11 +85,32 @@ func (o *Overlay) newest(ctx context.Context) (*Version, error) {
 		return known, nil
 	}
 	v, err := o.load(ctx, number)
-	if err != nil {
+	if fault.Is(err, fault.NotFound) {
+		v, err = o.reload(ctx, number, err)
+	}
+	if err != nil || v == nil {
 		return nil, err
 	}
 	o.remember(v)
 	return v, nil
+}
+
+// reload is newest after a version that had just been listed as the newest was gone: it expired meanwhile, or its stub is in the
+// wrong place.
+func (o *Overlay) reload(ctx context.Context, number uint64, reason error) (*Version, error) {
+	again, err := o.newestNumber(ctx)
+	switch {
+	case err != nil || again == 0:
+		return nil, err
+	case again != number:
+		return o.load(ctx, again)
+	}
+	key := o.key("versions", versionName(number))
+	return o.brokenVersion(number, fault.New(fault.Corrupt, key, "the newest version cannot be one that expired").WithCause(reason)), nil
+}
+
+func (o *Overlay) brokenVersion(number uint64, err error) *Version {
+	return &Version{number: number, body: &body{}, broken: err, warnings: []Warning{{o.key("versions", versionName(number)), err}}, overlay: o}
 }
 
 // last reports whether a version is known to be there and to have no successor. Versions have no gaps: a commit makes the one
@@ -168,8 +190,13 @@ func lasting(err error) bool {
 	}
 }
 
-// At reads one version. A NotFound fault if it never existed.
+// At reads one version. A NotFound fault if it never existed or has expired.
 func (o *Overlay) At(ctx context.Context, number uint64) (*Version, error) {
+	if newest, err := o.newest(ctx); err != nil {
+		return nil, err
+	} else if newest != nil && number < newest.Oldest() {
+		return nil, expired(o.prefix, number, newest.Oldest())
+	}
 	return o.load(ctx, number)
 }
 
@@ -180,14 +207,25 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 	if err != nil {
 		return nil, fault.About("overlay version", err)
 	}
-	b, err := parseBody(key, raw)
-	if err == nil && b.header.Version != number {
-		err = fault.New(fault.Corrupt, key, "says that it is version %d", b.header.Version)
+	if isStub(raw) {
+		if st, err := parseStub(key, raw); err == nil {
+			return nil, expired(o.prefix, number, st.oldest)
+		}
 	}
+	b, err := o.parse(key, number, raw)
 	if err != nil {
-		return &Version{number: number, body: &body{}, broken: err, warnings: []Warning{{key, err}}, overlay: o}, nil //nolint:nilerr // a broken version is no index, not an error
+		return o.brokenVersion(number, err), nil //nolint:nilerr // a broken version is no index, not an error
 	}
 	return o.openVersion(ctx, b)
+}
+
+// parse decodes the body of a version.
+func (o *Overlay) parse(key string, number uint64, raw []byte) (*body, error) {
+	b, err := parseBody(key, raw)
+	if err == nil && b.header.Version != number {
+		return nil, fault.New(fault.Corrupt, key, "says that it is version %d", b.header.Version)
+	}
+	return b, err
 }
 
 func fetchAll(ctx context.Context, st store.Store, key string) ([]byte, error) {
@@ -205,34 +243,40 @@ func (o *Overlay) versionOf(b *body) *Version {
 // openVersion fetches the chunks and lists that are not in memory, in one wave.
 func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 	v := o.versionOf(b)
+	o.mu.Lock()
+	chunks, lists := maps.Clone(o.chunks), maps.Clone(o.lists)
+	o.mu.Unlock()
+	if err := o.openFrom(ctx, v, chunks, lists); err != nil {
+		return nil, err
+	}
+	v.bind()
+	return v, nil
+}
+
+// openFrom fetches the chunks and lists of a version that are not among the known ones. What cannot be read is a warning.
+func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*chunk, lists map[string]*derivedList) error {
 	var reads []store.Read
 	var open []func([]byte) error // of each read
-	o.mu.Lock()
-	for i, c := range b.chunks {
-		if known := o.chunks[c.name]; known != nil {
-			v.views[i].chunk = known
-			continue
+	for i, c := range v.body.chunks {
+		if v.views[i].chunk = chunks[c.name]; v.views[i].chunk == nil {
+			ref := &v.body.chunks[i]
+			open = append(open, func(raw []byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
+			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
 		}
-		ref := &b.chunks[i]
-		open = append(open, func(raw []byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
-		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
 	}
-	for i, c := range b.lists {
-		if v.lists[i] = o.lists[c.name]; v.lists[i] != nil {
-			continue
+	for i, c := range v.body.lists {
+		if v.lists[i] = lists[c.name]; v.lists[i] == nil {
+			ref := &v.body.lists[i]
+			open = append(open, func(raw []byte) (err error) { v.lists[i], err = ref.open(raw); return err })
+			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 		}
-		ref := &b.lists[i]
-		open = append(open, func(raw []byte) (err error) { v.lists[i], err = ref.open(raw); return err })
-		reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 	}
-	o.mu.Unlock()
 	if len(reads) == 0 {
-		v.bind()
-		return v, nil
+		return nil
 	}
 	results := o.store.Fetch(ctx, reads)
 	if ctx.Err() != nil {
-		return nil, fault.About(o.prefix, context.Cause(ctx))
+		return fault.About(o.prefix, context.Cause(ctx))
 	}
 	reasons := make([]error, len(reads))
 	var checks sync.WaitGroup
@@ -249,8 +293,7 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 			v.warnings = append(v.warnings, Warning{reads[k].Key, err})
 		}
 	}
-	v.bind()
-	return v, nil
+	return nil
 }
 
 // open reads the hot part of a chunk.
@@ -274,6 +317,12 @@ func (v *Version) bind() {
 	number := make(map[string]int32, len(v.body.header.Indexes))
 	for i, d := range v.body.header.Indexes {
 		number[d.ID] = int32(i)
+	}
+	v.muted = make([]bool, len(v.body.header.Indexes))
+	for _, q := range v.body.header.Quarantined {
+		if n, ok := number[q.ID]; ok {
+			v.muted[n] = true
+		}
 	}
 	for i := range v.views {
 		w := &v.views[i]

@@ -17,16 +17,28 @@ type Confirm func(ctx context.Context, now Upstream, files []Identity) ([]bool, 
 type publish struct {
 	builds  []Build
 	confirm Confirm
+	repair  bool
 }
 
 // Publish adds the artifacts of finished builds. An artifact is discarded, and the rest published, when
 //
+//   - a vacuum revoked its build,
 //   - its index was dropped,
+//   - one of its files was erased, and its build did not leave out deleted rows,
 //   - one of its files already has an artifact of that index with the same identity (the first commit wins),
 //   - an artifact that it replaces is gone,
 //   - the table was synced to another snapshot since the build's version, and none of its files is confirmed. A nil confirm
 //     keeps all: artifacts of files that left the table are never looked up.
-func Publish(confirm Confirm, builds ...Build) Change { return &publish{builds, confirm} }
+func Publish(confirm Confirm, builds ...Build) Change {
+	return &publish{builds: builds, confirm: confirm}
+}
+
+// Repair is Publish for artifacts that take the place of rejected ones: confirm is asked whether or not the table moved, and it is
+// no matter if somebody else took out what an artifact replaces. An artifact of the same incarnation that was published meanwhile
+// is the newer one and stays.
+func Repair(confirm Confirm, builds ...Build) Change {
+	return &publish{builds: builds, confirm: confirm, repair: true}
+}
 
 func (p *publish) apply(ctx context.Context, d *draft) error {
 	if err := d.mounted(); err != nil {
@@ -39,7 +51,7 @@ func (p *publish) apply(ctx context.Context, d *draft) error {
 	for b := range p.builds {
 		build := &p.builds[b]
 		for i := range build.Artifacts {
-			if err := d.publish(build, i, gone); err != nil {
+			if err := d.publish(build, i, gone, p.repair); err != nil {
 				return err
 			}
 		}
@@ -49,7 +61,7 @@ func (p *publish) apply(ctx context.Context, d *draft) error {
 
 // gone is the files that the table no longer has.
 func (p *publish) gone(ctx context.Context, d *draft) (map[Identity]bool, error) {
-	if p.confirm == nil || d.planned.Upstream().SnapshotID == d.header.Upstream.SnapshotID {
+	if p.confirm == nil || !p.repair && d.planned.Upstream().SnapshotID == d.header.Upstream.SnapshotID {
 		return nil, nil
 	}
 	var files []Identity
@@ -78,12 +90,15 @@ func (p *publish) gone(ctx context.Context, d *draft) (map[Identity]bool, error)
 	return gone, nil
 }
 
-func (d *draft) publish(build *Build, i int, gone map[Identity]bool) error {
+func (d *draft) publish(build *Build, i int, gone map[Identity]bool, lenient bool) error {
 	a := &build.Artifacts[i]
 	if err := a.check(build); err != nil {
 		return err
 	}
-	replaced, reason := d.admit(a, gone)
+	replaced, reason := d.admit(a, gone, lenient)
+	if d.revoked(build.ID) {
+		reason = "build revoked"
+	}
 	if reason != "" {
 		d.receipt.Discarded = append(d.receipt.Discarded, Discarded{build.ID, i, a.IndexID, reason})
 		return nil
@@ -120,13 +135,16 @@ func (d *draft) publish(build *Build, i int, gone map[Identity]bool) error {
 }
 
 // admit finds the artifacts that a replaces, or the reason to discard it.
-func (d *draft) admit(a *Artifact, gone map[Identity]bool) (replaced []Place, reason string) {
+func (d *draft) admit(a *Artifact, gone map[Identity]bool, lenient bool) (replaced []Place, reason string) {
 	if !d.declared(a.IndexID) {
 		return nil, "index dropped"
 	}
 	for _, k := range a.Replaces {
 		at, ok := d.base.lookup(k)
 		if !ok || d.dead[at.Chunk].has(int(at.Row)) {
+			if lenient {
+				continue
+			}
 			return nil, "replaced artifact is gone"
 		}
 		replaced = append(replaced, at)
@@ -135,6 +153,9 @@ func (d *draft) admit(a *Artifact, gone map[Identity]bool) (replaced []Place, re
 	for _, f := range a.Files {
 		if !gone[f] {
 			left++
+		}
+		if !a.WithoutDeleted && d.erased.has(f.eraseKey()) {
+			return nil, "file erased"
 		}
 		if d.taken[claimed{a.IndexID, f}] || d.covered(a.IndexID, f, replaced) {
 			return nil, "file already indexed"
@@ -158,7 +179,7 @@ func (d *draft) declared(id string) bool {
 // covered reports whether a live artifact of the index, apart from those in replaced, is about the same incarnation.
 func (d *draft) covered(index string, f Identity, replaced []Place) bool {
 next:
-	for _, p := range d.base.Find(f.Path) {
+	for _, p := range d.base.find(nil, f.Path, true) {
 		if p.IndexID != index || p.Identity != f || d.dead[p.At.Chunk].has(int(p.At.Row)) {
 			continue
 		}

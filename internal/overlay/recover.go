@@ -29,7 +29,7 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	}
 	d := o.newDraft(good, good, uuid.NewString())
 	d.header.Version = number + 1
-	b := &body{header: d.header}
+	b := &body{header: d.header, erased: d.erased}
 	for i, c := range good.body.chunks {
 		if good.views[i].chunk != nil {
 			b.chunks = append(b.chunks, c)
@@ -68,6 +68,9 @@ func (o *Overlay) newestReadable(ctx context.Context, number uint64) (*Version, 
 				continue
 			}
 			v, err := o.load(ctx, n)
+			if fault.Is(err, fault.NotFound) {
+				continue // expired
+			}
 			if err != nil {
 				return nil, err
 			}

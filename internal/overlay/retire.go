@@ -26,6 +26,9 @@ func (c retire) apply(_ context.Context, d *draft) error {
 	return nil
 }
 
+// Lookup is the place of a live artifact.
+func (v *Version) Lookup(k Key) (Place, bool) { return v.lookup(k) }
+
 // alive is the place in base of an artifact that speaks in the draft.
 func (d *draft) alive(k Key) (Place, bool) {
 	at, ok := d.base.lookup(k)

@@ -13,6 +13,7 @@ import (
 // Version is one overlay version. It is immutable and safe for concurrent use.
 type Version struct {
 	number   uint64
+	muted    []bool // per index: in quarantine
 	body     *body
 	views    []view         // of body.chunks
 	lists    []*derivedList // of body.lists; nil where one could not be read
@@ -93,11 +94,15 @@ type Placement struct {
 	Identity Identity // of the file as the build saw it
 }
 
-// Find returns every live artifact that covers a file with the path.
+// Find returns every live artifact that covers a file with the path, but for those of indexes in quarantine.
 func (v *Version) Find(path string) []Placement { return v.AppendFind(nil, path) }
 
 // AppendFind appends to dst what Find returns.
 func (v *Version) AppendFind(dst []Placement, path string) []Placement {
+	return v.find(dst, path, false)
+}
+
+func (v *Version) find(dst []Placement, path string, muted bool) []Placement {
 	if len(v.views) == 0 {
 		return dst
 	}
@@ -108,19 +113,19 @@ func (v *Version) AppendFind(dst []Placement, path string) []Placement {
 			continue
 		}
 		for from, to := c.find(key); from < to; from++ {
-			dst = v.appendFile(dst, n, from, path)
+			dst = v.appendFile(dst, n, from, path, muted)
 		}
 	}
 	return dst
 }
 
-func (v *Version) appendFile(dst []Placement, n, file int, path string) []Placement {
+func (v *Version) appendFile(dst []Placement, n, file int, path string, muted bool) []Placement {
 	w := &v.views[n]
 	f := w.chunk.file(file)
 	for i := f.fromRef; i < f.toRef; i++ {
 		artifact, first := w.chunk.ref(i)
 		index := w.liveIndex(artifact)
-		if index < 0 {
+		if index < 0 || v.muted[index] && !muted {
 			continue
 		}
 		dst = append(dst, Placement{
