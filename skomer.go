@@ -157,31 +157,3 @@ type Status struct {
 	Rejected       map[string]int64 `json:"rejected"` // artifacts by reason
 	Warnings       []string         `json:"warnings"`
 }
-
-// SyncOptions bounds a sync.
-type SyncOptions struct {
-	// Progress is called from one goroutine after every published unit and at least once.
-	Progress func(SyncProgress)
-}
-
-// SyncProgress tells how far a sync is.
-type SyncProgress struct {
-	FilesDone, FilesTotal int
-	RowsDone, RowsTotal   int64
-	Elapsed, Left         time.Duration // Left is an estimate; negative: not known yet
-}
-
-// SyncReport is what a sync did.
-type SyncReport struct {
-	SnapshotID     int64             `json:"snapshot_id"`
-	OverlayVersion uint64            `json:"overlay_version"`
-	FilesIndexed   int               `json:"files_indexed"`
-	Artifacts      int               `json:"artifacts"`
-	Bundles        int               `json:"bundles"`
-	Masks          int               `json:"masks"` // of deleted rows, kept for later queries
-	BytesRead      int64             `json:"bytes_read"`
-	BytesWritten   int64             `json:"bytes_written"`
-	Skipped        map[string]string `json:"skipped"`  // data file → why it cannot be indexed
-	Declined       map[string]string `json:"declined"` // index id → why an artifact was not worth keeping
-	Seconds        float64           `json:"seconds"`
-}

@@ -6,40 +6,76 @@ import (
 	"time"
 
 	"github.com/skomerdb/skomer/internal/build"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/maintain"
 )
 
+// SyncOptions bounds a sync. The zero value builds everything that is missing.
+type SyncOptions struct {
+	// Workers is how many units are built side by side; 0: Config.Workers.
+	Workers int
+	// Sweep compares the entity tags of all indexed files with the present ones first: artifacts of overwritten files are withdrawn and
+	// built anew, files with another tag and the same content are recorded under the new one.
+	Sweep bool
+	// MaxCost, in US dollars, ends the sync before a unit that by its estimated requests and bytes would exceed it; 0: no limit.
+	MaxCost float64
+	// Until ends the sync when every index covers so many percent of the rows; 0: when everything is built.
+	Until float64
+	// Progress is called after every published unit and at least once, never by two goroutines at a time.
+	Progress func(SyncProgress)
+}
+
+// SyncProgress tells how far a sync is.
+type SyncProgress struct {
+	FilesDone, FilesTotal int
+	RowsDone, RowsTotal   int64
+	Elapsed, Left         time.Duration // Left is an estimate; negative: not known yet
+}
+
+// SyncReport is what a sync did.
+type SyncReport struct {
+	SnapshotID     int64             `json:"snapshot_id"`
+	OverlayVersion uint64            `json:"overlay_version"`
+	FilesIndexed   int               `json:"files_indexed"`
+	Artifacts      int               `json:"artifacts"`
+	Bundles        int               `json:"bundles"`
+	Carried        int               `json:"carried"` // artifacts that a proven rewrite took over instead of being built
+	Masks          int               `json:"masks"`   // of deleted rows, kept for later queries
+	BytesRead      int64             `json:"bytes_read"`
+	BytesWritten   int64             `json:"bytes_written"`
+	Cost           float64           `json:"cost_usd"` // of all requests and bytes, by the list prices of S3
+	Skipped        map[string]string `json:"skipped"`  // data file → why it cannot be indexed
+	Declined       map[string]string `json:"declined"` // index id → why an artifact was not worth keeping
+	Swept          *Swept            `json:"swept,omitempty"`
+	Stopped        string            `json:"stopped,omitempty"` // why it ended before everything was built
+	Seconds        float64           `json:"seconds"`
+}
+
+// Swept is what a sweep of entity tags found.
+type Swept struct {
+	Files     int `json:"files"`     // whose tags were compared
+	Changed   int `json:"changed"`   // with another tag than when they were indexed
+	Restamped int `json:"restamped"` // of these, with the same content
+	Withdrawn int `json:"withdrawn"` // artifacts of the others
+	Missing   int `json:"missing"`   // files that are gone
+}
+
 // Sync brings the overlay to the table's present snapshot: it builds what is missing and publishes unit by unit. A sync that
-// was killed goes on where it stopped.
+// was killed goes on where it stopped, and several at once share the work.
 func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
+	return t.sync(ctx, o, 0)
+}
+
+func (t *Table) sync(ctx context.Context, o SyncOptions, idle time.Duration) (*SyncReport, error) {
 	start := time.Now()
-	if _, err := t.mounted(ctx); err != nil {
-		return nil, err
-	}
-	if err := t.refresh(ctx); err != nil {
-		return nil, err
-	}
-	s, err := t.snapshot(ctx, "")
+	y, s, done, err := t.syncer(ctx, o.Workers)
 	if err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp("", "skomer-sync-")
-	if err != nil {
-		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
-	}
-	defer os.RemoveAll(temp)
-	workers := t.client.config.Workers
-	data, err := t.dataStore()
-	if err != nil {
-		return nil, err
-	}
-	y := &maintain.Syncer{
-		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Phases: t.phases(),
-		Build: &build.Builder{
-			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
-		},
-	}
+	defer done()
+	y.Phases, y.Sweep, y.Idle = t.phases(), o.Sweep, idle
+	y.Limits = maintain.Limits{MaxCost: o.MaxCost, Until: o.Until}
 	if o.Progress != nil {
 		y.Progress = func(p maintain.Progress) { o.Progress(SyncProgress(p)) }
 	}
@@ -49,19 +85,65 @@ func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 	}
 	t.saw(r.Version)
 	masks := 0
-	if err == nil {
+	if err == nil && r.Stopped == "" {
 		var lost error
-		if masks, lost = t.saveMasks(ctx, s, data); lost != nil {
+		if masks, lost = t.saveMasks(ctx, r.Snapshot, y.Build.Store); lost != nil {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			r.Skipped[s.MetadataPath] = "its deletes: " + lost.Error()
+			r.Skipped[r.Snapshot.MetadataPath] = "its deletes: " + lost.Error()
 		}
 	}
+	out := syncReport(r, start)
+	out.Masks = masks
+	if o.Sweep {
+		swept := Swept(r.Swept)
+		out.Swept = &swept
+	}
+	return out, err
+}
+
+func syncReport(r *maintain.Report, start time.Time) *SyncReport {
 	return &SyncReport{
-		SnapshotID: s.ID, OverlayVersion: r.Version.Number(), FilesIndexed: r.Files, Artifacts: r.Artifacts, Bundles: r.Bundles,
-		Masks: masks, BytesRead: r.BytesRead, BytesWritten: r.BytesWritten, Skipped: r.Skipped, Declined: r.Declined, Seconds: time.Since(start).Seconds(),
-	}, err
+		SnapshotID: r.Snapshot.ID, OverlayVersion: r.Version.Number(), FilesIndexed: r.Files, Artifacts: r.Artifacts, Bundles: r.Bundles,
+		Carried: r.Carried, BytesRead: r.BytesRead, BytesWritten: r.BytesWritten, Cost: r.Cost, Skipped: r.Skipped, Declined: r.Declined,
+		Stopped: r.Stopped, Seconds: time.Since(start).Seconds(),
+	}
+}
+
+// syncer is what brings the overlay to the table's present snapshot; done removes its temporary files.
+func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s *facts.Snapshot, done func(), err error) {
+	if _, err := t.mounted(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	if s, err = t.newest(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	data, err := t.dataStore()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	temp, err := os.MkdirTemp("", "skomer-sync-")
+	if err != nil {
+		return nil, nil, nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+	}
+	if workers <= 0 {
+		workers = t.client.config.Workers
+	}
+	return &maintain.Syncer{
+		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Refused: &t.refused,
+		Build: &build.Builder{
+			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
+		},
+	}, s, func() { _ = os.RemoveAll(temp) }, nil
+}
+
+// newest is the facts of the table's current snapshot, whose metadata is looked up anew.
+func (t *Table) newest(ctx context.Context) (*facts.Snapshot, error) {
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return t.snapshot(ctx, "")
 }
 
 // phases is what a sync does after its builds, in this order.

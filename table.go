@@ -8,6 +8,7 @@ import (
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store"
@@ -25,6 +26,7 @@ type Table struct {
 	overlayStore store.Store
 	overlay      *overlay.Overlay
 	archive      *mask.Archive // of masks, in the overlay
+	refused      maintain.Refused
 
 	background sync.WaitGroup
 

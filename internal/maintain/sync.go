@@ -1,7 +1,10 @@
 // Package maintain answers: what must be done so that an overlay serves its table as it is now?
 //
 // Sync compares a snapshot with an overlay version, builds what is missing in units and publishes each unit as it is
-// finished, so that a kill loses one unit and the next sync goes on from there. Incomplete work is never published.
+// finished, so that a kill loses one unit and the next sync goes on from there. Incomplete work is never published. A sweep
+// finds data files that were overwritten, repair what the lineage check or the artifacts' own checksums reject, scrub what
+// rotted, reindex what an older format or analyzer made. Several processes may do all of it at once: declarations keep them from
+// doing the same work, and the commit decides.
 package maintain
 
 import (
@@ -13,16 +16,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/skomerdb/skomer/internal/build"
-	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
-	"github.com/skomerdb/skomer/internal/fault"
-	"github.com/skomerdb/skomer/internal/index/kinds"
-	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
-	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -36,13 +33,26 @@ type Progress struct {
 // Report is what a sync did.
 type Report struct {
 	Version      *overlay.Version
-	Files        int // data files that gained an artifact
+	Snapshot     *facts.Snapshot // that the overlay was brought to
+	Files        int             // data files that gained an artifact
 	Artifacts    int
 	Bundles      int
+	Carried      int // artifacts that were carried over a rewrite instead of being built
 	BytesRead    int64
 	BytesWritten int64
+	Cost         float64 // in US dollars, by Limits.Prices
 	// Skipped is the data files that cannot be indexed, Declined the indexes of which an artifact was not worth keeping.
 	Skipped, Declined map[string]string
+	Swept             Swept
+	Stopped           string // why the sync ended before everything was built; "" if it did not
+}
+
+// Limits bound a sync. The zero value sets none.
+type Limits struct {
+	MaxCost float64 // US dollars: a unit that would exceed it is not begun
+	Prices  Prices  // zero: S3
+	// Until ends the sync when every index covers so many percent of the rows; 0: everything is built.
+	Until float64
 }
 
 // Syncer brings an overlay to a snapshot. Its fields are set once.
@@ -52,171 +62,219 @@ type Syncer struct {
 	Build    *build.Builder
 	Workers  int // units built side by side; 0: one
 	Progress func(Progress)
+	Limits   Limits
+	// Sweep compares the entity tags of all indexed files with the present ones before anything is built.
+	Sweep bool
 	// Phases run after the builds, in this order.
 	Phases []Phase
+	// Refresh reads the table anew, for builds that it overtook; nil: the snapshot is final.
+	Refresh func(context.Context) (*facts.Snapshot, error)
+	// Refused keeps what was not worth keeping between syncs; nil: it is read anew.
+	Refused *Refused
+	// Idle is how old the recorded sync may be before one that finds nothing to do records itself; 0: each does.
+	Idle time.Duration
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
 func (y *Syncer) Sync(ctx context.Context, s *facts.Snapshot) (*Report, error) {
-	v, err := y.Overlay.Latest(ctx)
+	r, ctx, err := y.begin(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	err = r.sync(ctx)
+	return r.end(), err
+}
+
+// begin prepares a run on the overlay's newest version. What is done under the returned context is counted.
+func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Context, error) {
+	r := &run{Syncer: y, snapshot: s, start: time.Now(), tried: map[target]bool{}, refused: y.Refused}
+	if r.refused == nil {
+		r.refused = &Refused{}
+	}
+	r.budget.limit, r.budget.prices = y.Limits.MaxCost, y.Limits.Prices
+	if r.budget.prices == (Prices{}) {
+		r.budget.prices = S3
+	}
+	ctx = store.WithCounter(ctx, &r.budget.used)
+	v, err := y.Overlay.Latest(ctx)
+	if err != nil {
+		return nil, ctx, err
+	}
 	if err := v.Broken(); err != nil {
-		return nil, fault.About(y.Overlay.Prefix(), err)
+		return nil, ctx, fmt.Errorf("%s: %w", y.Overlay.Prefix(), err)
 	}
-	r := &run{Syncer: y, snapshot: s, base: v, start: time.Now(), report: Report{
-		Version: v, Skipped: map[string]string{}, Declined: map[string]string{},
-	}}
-	units := cut(r.missing())
-	for _, u := range units {
-		r.progress.FilesTotal += len(u.files)
-		r.progress.RowsTotal += u.rows
-	}
-	r.tell()
-	for len(units) > 0 {
-		r.later = nil
-		if err := r.all(ctx, units); err != nil {
-			return &r.report, err
-		}
-		units = cut(r.later)
-	}
-	if err := r.phases(ctx); err != nil {
-		return &r.report, err
-	}
-	return &r.report, r.finish(ctx)
+	r.report = Report{Version: v, Skipped: map[string]string{}, Declined: map[string]string{}}
+	return r, ctx, r.refused.load(ctx, y.Store, y.Overlay, v)
 }
 
 // run is one sync.
 type run struct {
 	*Syncer
 	snapshot *facts.Snapshot
-	base     *overlay.Version
+	base     *overlay.Version // that the units at work were planned on
 	start    time.Time
+	budget   budget
+	refused  *Refused
+	only     map[target]bool          // what is to be built; nil: everything that is missing
+	replaces map[target][]overlay.Key // artifacts whose place the new ones take, beside those that moved columns void
 
 	mu       sync.Mutex
 	report   Report
 	progress Progress
-	later    []work
+	coverage coverage
+	tried    map[target]bool
+	busy     int             // files of this round that others are building
+	moved    *facts.Snapshot // that the table was found at, once it overtook the sync
 }
 
-// missing lists the data files with the indexes that do not cover them.
-func (r *run) missing() []work {
-	f := &r.snapshot.Files
-	var out []work
-	var found []overlay.Placement
-	seen := map[string]bool{}
-	for i := range f.Len() {
-		if seen[f.Stated[i]] {
-			continue
+func (r *run) sync(ctx context.Context) error {
+	if r.Sweep {
+		if err := r.sweep(ctx); err != nil {
+			return err
 		}
-		seen[f.Stated[i]] = true
+	}
+	if err := r.builds(ctx); err != nil || r.report.Stopped != "" {
+		return err
+	}
+	if err := r.phases(ctx); err != nil {
+		return err
+	}
+	return r.finish(ctx)
+}
+
+// end closes the report.
+func (r *run) end() *Report {
+	r.report.Snapshot, r.report.Cost = r.snapshot, r.budget.spent()
+	return &r.report
+}
+
+const (
+	// rounds bounds how often a sync starts over because its table moved on.
+	rounds = 16
+	// busyWait is how long a sync waits at first for what others are building.
+	busyWait, busyWaitMost = 100 * time.Millisecond, 5 * time.Second
+)
+
+// builds builds and publishes what is missing until nothing is left: files whose columns are found in another way than in the rest
+// of their unit come in a later round, and so does what others were building and did not finish, and what the table got meanwhile.
+func (r *run) builds(ctx context.Context) error {
+	wait := busyWait
+	for moves := 0; ; {
+		r.base = r.report.Version
+		units := cut(r.missing(r.base))
+		r.count(units)
+		before := len(r.tried)
+		if err := r.all(ctx, units); err != nil {
+			return err
+		}
 		switch {
-		case f.Format[i] != facts.Parquet:
-			r.report.Skipped[f.Path[i]] = "not a Parquet file"
-			continue
-		case f.Encrypted[i]:
-			r.report.Skipped[f.Path[i]] = "encrypted"
-			continue
+		case r.moved != nil && moves < rounds:
+			moves++
+			r.snapshot, r.moved = r.moved, nil
+			clear(r.report.Skipped)
+		case len(units) == 0 || r.report.Stopped != "" || r.busy == 0 && r.left(units) == 0:
+			return nil
+		case len(r.tried) > before:
+			wait = busyWait
+		default:
+			if !pause(ctx, wait) {
+				return context.Cause(ctx)
+			}
+			wait = min(2*wait, busyWaitMost)
 		}
-		w := work{ordinal: i, path: f.Path[i], rows: f.Records[i]}
-		found = r.base.AppendFind(found[:0], f.Stated[i])
-		for n, d := range r.base.Indexes() {
-			if r.usable(d) && !r.covered(i, n, found) {
-				w.missing = append(w.missing, d)
+		v, err := r.Overlay.Latest(ctx)
+		if err != nil {
+			return err
+		}
+		r.report.Version = v
+	}
+}
+
+// count enters the units of a round into the progress.
+func (r *run) count(units []unit) {
+	r.busy = 0
+	r.progress.FilesTotal, r.progress.RowsTotal = r.progress.FilesDone, r.progress.RowsDone
+	for _, u := range units {
+		r.progress.FilesTotal += len(u.files)
+		r.progress.RowsTotal += u.rows
+	}
+	r.tell()
+}
+
+// left is how many files of units were not tried.
+func (r *run) left(units []unit) (n int) {
+	for _, u := range units {
+		for _, w := range u.files {
+			if !r.tried[target{r.snapshot.Files.Stated[w.ordinal], u.missing[0].ID}] {
+				n++
 			}
 		}
-		if len(w.missing) > 0 {
-			out = append(out, w)
-		}
 	}
-	return out
-}
-
-// usable tells whether this build can make the index on the table as it is.
-func (r *run) usable(d overlay.Definition) bool {
-	_, ok := r.index(d)
-	return ok
-}
-
-func (r *run) index(d overlay.Definition) (build.Index, bool) {
-	k, ok := kinds.ByName(d.Kind)
-	if !ok || d.KindVersion > k.Version {
-		return build.Index{}, false
-	}
-	x := build.Index{Definition: d, Kind: k}
-	for _, id := range d.FieldIDs {
-		path := r.snapshot.Schema.ByID(id)
-		if path == nil {
-			return x, false
-		}
-		x.Columns = append(x.Columns, append(column.Path(nil), path...))
-	}
-	return x, k.Kind.Check(x.Columns, d.Params) == nil
-}
-
-// covered tells whether a placement of index n may speak for file i.
-func (r *run) covered(i, n int, found []overlay.Placement) bool {
-	f := &r.snapshot.Files
-	for _, p := range found {
-		if p.Index != n {
-			continue
-		}
-		info, ok := r.base.Artifact(p.At)
-		if !ok {
-			continue
-		}
-		if p.Check(&info, f.Size[i], f.Records[i], "", r.lineage()).OK() && scan.Renamed(&info, r.snapshot) == "" {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *run) lineage() lineage.Options {
-	return lineage.Options{
-		TableUUID: r.snapshot.TableUUID, TableLastSequence: r.snapshot.LastSequence, ActiveSnapshotID: r.snapshot.ID,
-	}
+	return n
 }
 
 // all builds and publishes units side by side. One that fails does not keep the others from being published.
 func (r *run) all(ctx context.Context, units []unit) error {
-	var g errgroup.Group
-	g.SetLimit(max(r.Workers, 1))
-	errs := make([]error, len(units))
-	for i, u := range units {
-		g.Go(func() error {
-			if errs[i] = ctx.Err(); errs[i] == nil {
-				errs[i] = r.unit(ctx, u)
+	queue := make(chan unit)
+	go func() {
+		defer close(queue)
+		for _, u := range units {
+			queue <- u
+		}
+	}()
+	var mu sync.Mutex
+	var errs []error
+	var workers sync.WaitGroup
+	for range max(r.Workers, 1) {
+		workers.Go(func() {
+			for u := range queue {
+				err := ctx.Err()
+				if err == nil && !r.enough(u) {
+					err = r.unit(ctx, u)
+				}
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
 			}
-			return nil
 		})
 	}
-	_ = g.Wait() // the errors are in errs
+	workers.Wait()
 	return errors.Join(errs...)
+}
+
+// enough tells that the limits leave no room for a unit.
+func (r *run) enough(u unit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.report.Stopped == "" && r.Limits.Until > 0 {
+		if least := r.coverage.least(u.missing); least >= r.Limits.Until {
+			r.report.Stopped = fmt.Sprintf("%.1f %% of the rows are covered", least)
+		}
+	}
+	return r.report.Stopped != ""
 }
 
 // unit declares, builds, uploads and commits one unit, then withdraws the declaration.
 func (r *run) unit(ctx context.Context, u unit) (err error) {
 	id := uuid.NewString()
-	in := build.Unit{ID: id, Snapshot: r.snapshot, Bundle: r.Overlay.DataKey(id + ".puffin")}
-	declared := overlay.InFlight{BuildID: id, Bundle: in.Bundle, StartedMs: time.Now().UnixMilli(), Writer: writer()}
-	for _, d := range u.missing {
-		x, _ := r.index(d)
-		in.Indexes = append(in.Indexes, x)
-		declared.Indexes = append(declared.Indexes, d.ID)
+	size, estimate := r.estimate(u)
+	if refusal := r.budget.reserve(id, estimate); refusal != "" {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.report.Stopped = refusal
+		return nil
 	}
-	f := &r.snapshot.Files
-	byPath := map[string]work{}
-	for _, w := range u.files {
-		i := w.ordinal
-		in.Files = append(in.Files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
-		byPath[w.path] = w
-	}
-	if _, err := r.Overlay.Declare(ctx, declared); err != nil {
+	var read, wrote int64
+	defer func() { r.budget.settle(id, size, read, wrote) }()
+	in := r.prepare(id, &u)
+	c, taken, err := declare(ctx, r.Overlay, r.declaration(id, in, u))
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.Overlay.Withdraw(context.WithoutCancel(ctx), id)) }()
+	defer func() { err = errors.Join(err, c.end(ctx)) }()
+	if r.yield(&in, u, taken); len(in.Files) == 0 {
+		return nil
+	}
 	res, err := r.Build.Build(ctx, in)
 	if err != nil {
 		return err
@@ -224,18 +282,98 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	if res.Path != "" {
 		defer os.Remove(res.Path)
 	}
+	read, wrote = res.BytesRead, res.Size
 	if err := r.publish(ctx, res); err != nil {
 		return err
 	}
+	return r.book(ctx, u, in, res)
+}
+
+// estimate is the size of a unit's files and the usage that building it will take.
+func (r *run) estimate(u unit) (size int64, usage store.Usage) {
+	columns := map[int]bool{}
+	for _, d := range u.missing {
+		for _, id := range d.FieldIDs {
+			columns[id] = true
+		}
+	}
+	for _, w := range u.files {
+		size += r.snapshot.Files.Size[w.ordinal]
+	}
+	share := float64(len(columns)) / float64(max(leaves(r.snapshot.Schema), 1))
+	r.budget.mu.Lock()
+	defer r.budget.mu.Unlock()
+	return size, r.budget.estimate(u, size, min(share, 1), len(columns))
+}
+
+// prepare is the build of a unit.
+func (r *run) prepare(id string, u *unit) build.Unit {
+	in := build.Unit{ID: id, Snapshot: r.snapshot, Bundle: r.Overlay.DataKey(id + ".puffin")}
+	for _, d := range u.missing {
+		x, _ := r.index(d)
+		in.Indexes = append(in.Indexes, x)
+	}
+	f := &r.snapshot.Files
+	for _, w := range u.files {
+		i := w.ordinal
+		in.Files = append(in.Files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
+	}
+	return in
+}
+
+func (r *run) declaration(id string, in build.Unit, u unit) overlay.InFlight {
+	out := overlay.InFlight{BuildID: id, Bundle: in.Bundle, StartedMs: time.Now().UnixMilli(), Writer: writer()}
+	for _, d := range u.missing {
+		out.Indexes = append(out.Indexes, d.ID)
+	}
+	for _, f := range in.Files {
+		out.Files = append(out.Files, fileHash(f.Stated))
+	}
+	return out
+}
+
+// yield leaves out the files that somebody else is building an index of.
+func (r *run) yield(in *build.Unit, u unit, taken map[hashedTarget]bool) {
+	kept := in.Files[:0]
+	for _, f := range in.Files {
+		mine := true
+		for _, d := range u.missing {
+			mine = mine && !taken[hashedTarget{fileHash(f.Stated), d.ID}]
+		}
+		if mine {
+			kept = append(kept, f)
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, file := range res.Later {
-		r.later = append(r.later, byPath[file.Path])
+	r.busy += len(in.Files) - len(kept)
+	in.Files = kept
+}
+
+// book enters what became of a unit into the report.
+func (r *run) book(ctx context.Context, u unit, in build.Unit, res *build.Result) error {
+	later := map[string]bool{}
+	for _, f := range res.Later {
+		later[f.Stated] = true
 	}
-	for path, why := range res.Skipped {
-		r.report.Skipped[path] = why
-		r.progress.FilesDone++
-		r.progress.RowsDone += byPath[path].rows
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range in.Files {
+		if later[f.Stated] {
+			continue
+		}
+		for _, d := range u.missing {
+			r.tried[target{f.Stated, d.ID}] = true
+		}
+		if why, skipped := res.Skipped[f.Path]; skipped {
+			r.report.Skipped[f.Path] = why
+			r.progress.FilesDone++
+			r.progress.RowsDone += f.Records
+			continue
+		}
+		for _, d := range u.missing {
+			r.coverage.add(d.ID, f.Records)
+		}
 	}
 	for index, why := range res.Declined {
 		r.report.Declined[index] = why
@@ -244,78 +382,10 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	r.progress.FilesDone += res.Files
 	r.progress.RowsDone += res.Rows
 	r.tell()
+	if len(res.Skipped) > 0 {
+		return r.overtaken(ctx)
+	}
 	return nil
-}
-
-// publish uploads the bundle and commits its artifacts; nothing where no file was left.
-func (r *run) publish(ctx context.Context, res *build.Result) error {
-	if res.Path == "" || len(res.Build.Artifacts) == 0 {
-		return nil
-	}
-	file, err := os.Open(res.Path)
-	if err != nil {
-		return fault.Wrap(fault.NotFound, res.Path, err)
-	}
-	defer file.Close()
-	if _, err := r.Store.PutNew(ctx, res.Build.Bundle, file); err != nil {
-		return fault.About(res.Build.Bundle, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.replace(&res.Build)
-	receipt, err := r.Overlay.Commit(ctx, r.base, overlay.Publish(nil, res.Build))
-	if err != nil {
-		return err
-	}
-	r.report.Version = receipt.Version
-	r.report.Bundles++
-	r.report.Artifacts += len(res.Build.Artifacts) - len(receipt.Discarded)
-	r.report.Files += res.Files
-	r.report.BytesWritten += res.Size
-	return nil
-}
-
-// replace names the artifacts of the newest version that the build's take the place of: those whose columns are found elsewhere
-// now. One that another unit of this sync replaced is gone already.
-func (r *run) replace(b *overlay.Build) {
-	v := r.report.Version
-	var found []overlay.Placement
-	for i := range b.Artifacts {
-		a := &b.Artifacts[i]
-		seen := map[overlay.Key]bool{}
-		for _, f := range a.Files {
-			found = v.AppendFind(found[:0], f.Path)
-			for _, p := range found {
-				info, ok := v.Artifact(p.At)
-				if !ok || p.IndexID != a.IndexID || scan.Renamed(&info, r.snapshot) == "" || seen[info.Key()] {
-					continue
-				}
-				seen[info.Key()] = true
-				a.Replaces = append(a.Replaces, info.Key())
-			}
-		}
-	}
-}
-
-// finish records the snapshot that the overlay was brought to.
-func (r *run) finish(ctx context.Context) error {
-	receipt, err := r.Overlay.Commit(ctx, nil, overlay.Synced(Upstream(r.snapshot, time.Now())))
-	if err != nil {
-		return err
-	}
-	r.report.Version = receipt.Version
-	return nil
-}
-
-// Upstream is what the overlay records of the table's state; a zero synced means that it was not synced yet.
-func Upstream(s *facts.Snapshot, synced time.Time) overlay.Upstream {
-	u := overlay.Upstream{
-		MetadataLocation: s.MetadataPath, SnapshotID: s.ID, SequenceNumber: s.Sequence, SchemaID: s.Schema.ID, LastUpdatedMs: s.TimestampMs,
-	}
-	if !synced.IsZero() {
-		u.LastSyncMs = synced.UnixMilli()
-	}
-	return u
 }
 
 // tell reports progress; the caller holds mu or is alone.
@@ -331,10 +401,4 @@ func (r *run) tell() {
 	r.Progress(p)
 }
 
-func writer() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return fmt.Sprintf("%s, process %d", host, os.Getpid())
-}
+func writer() string { return fmt.Sprintf("%s, process %d", process.host, process.pid) }

@@ -11,6 +11,18 @@ import (
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
+// Outdated tells why a build now would find the artifact's columns elsewhere in its files, or put other values for absent ones: building
+// it anew helps.
+func Outdated(a *overlay.ArtifactInfo, s *facts.Snapshot) lineage.Verdict {
+	if v := lineage.CheckColumns(a.Claim(), a.Columns, absentNow(a, s)); !v.OK() {
+		return v
+	}
+	if why := Renamed(a, s); why != "" {
+		return lineage.Verdict{Reason: lineage.LeafMismatch, Message: why}
+	}
+	return lineage.Verdict{}
+}
+
 // columnsMoved is why the artifact's columns would be found elsewhere in its files now, or "".
 func columnsMoved(a *overlay.ArtifactInfo, s *facts.Snapshot) string {
 	for _, c := range a.Columns {

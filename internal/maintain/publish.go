@@ -1,0 +1,186 @@
+package maintain
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/skomerdb/skomer/internal/build"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
+)
+
+// publish uploads the bundle and commits its artifacts, and what was not worth one; nothing where no file was left.
+func (r *run) publish(ctx context.Context, res *build.Result) error {
+	var changes []overlay.Change
+	if res.Path != "" && len(res.Build.Artifacts) > 0 {
+		if err := r.upload(ctx, res.Path, res.Build.Bundle); err != nil {
+			return err
+		}
+		changes = append(changes, overlay.Publish(r.confirm, res.Build))
+	}
+	if len(res.Refusals) > 0 {
+		change, err := r.refused.put(ctx, r.Store, r.Overlay, res.Build.ID, res.Refusals)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, change)
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.replace(&res.Build)
+	receipt, err := r.Overlay.Commit(ctx, r.base, changes...)
+	if err != nil {
+		return err
+	}
+	r.report.Version = receipt.Version
+	if published := len(res.Build.Artifacts) - len(receipt.Discarded); published > 0 {
+		r.report.Bundles++
+		r.report.Artifacts += published
+		r.report.Files += res.Files
+		r.report.BytesWritten += res.Size
+	}
+	return nil
+}
+
+func (r *run) upload(ctx context.Context, path, key string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fault.Wrap(fault.NotFound, path, err)
+	}
+	defer file.Close()
+	_, err = r.Store.PutNew(ctx, key, file)
+	return fault.About(key, err)
+}
+
+// replace names the artifacts of the newest version that the build's take the place of: those whose columns are found elsewhere
+// now, and those that the run was told of. One that another unit of this sync replaced is gone already.
+func (r *run) replace(b *overlay.Build) {
+	v := r.report.Version
+	var found []overlay.Placement
+	for i := range b.Artifacts {
+		a := &b.Artifacts[i]
+		seen := map[overlay.Key]bool{}
+		for _, f := range a.Files {
+			found = v.AppendFind(found[:0], f.Path)
+			for _, p := range found {
+				info, ok := v.Artifact(p.At)
+				if !ok || p.IndexID != a.IndexID || seen[info.Key()] {
+					continue
+				}
+				told := slices.Contains(r.replaces[target{f.Path, a.IndexID}], info.Key())
+				if told || !scan.Outdated(&info, r.snapshot).OK() {
+					seen[info.Key()] = true
+					a.Replaces = append(a.Replaces, info.Key())
+				}
+			}
+		}
+	}
+}
+
+// confirm tells which files the table still has, after another sync brought the overlay to another snapshot. Called by a commit, under mu.
+func (r *run) confirm(ctx context.Context, _ overlay.Upstream, files []overlay.Identity) ([]bool, error) {
+	out := make([]bool, len(files))
+	if err := r.overtaken(ctx); err != nil {
+		return nil, err
+	}
+	s := r.snapshot
+	if r.moved != nil {
+		s = r.moved
+	}
+	have := map[string]int{}
+	for i, path := range s.Files.Stated {
+		have[path] = i
+	}
+	for k, f := range files {
+		i, ok := have[f.Path]
+		out[k] = ok && s.Files.Size[i] == f.Size && s.Files.Records[i] == f.Records
+	}
+	return out, nil
+}
+
+// overtaken finds out whether the table has moved on since the sync's snapshot; mu is held. A table that cannot be read now has not.
+func (r *run) overtaken(ctx context.Context) error {
+	if r.Refresh == nil || r.moved != nil {
+		return nil
+	}
+	s, err := r.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	if s.MetadataPath != r.snapshot.MetadataPath || s.ID != r.snapshot.ID {
+		r.moved = s
+	}
+	return nil
+}
+
+// finish records the snapshot that the overlay was brought to.
+func (r *run) finish(ctx context.Context) error {
+	now := Upstream(r.snapshot, time.Now())
+	if was := r.report.Version.Upstream(); r.Idle > 0 {
+		age := time.Duration(now.LastSyncMs-was.LastSyncMs) * time.Millisecond
+		if was.LastSyncMs = now.LastSyncMs; was == now && age >= 0 && age < r.Idle {
+			return nil
+		}
+	}
+	changes := []overlay.Change{overlay.Synced(now)}
+	merge, err := r.refused.merged(ctx, r.Store, r.Overlay, r.report.Version, uuid.NewString(), r.stillThere())
+	if err != nil {
+		return err
+	}
+	if merge != nil {
+		changes = append(changes, merge)
+	}
+	receipt, err := r.Overlay.Commit(ctx, nil, changes...)
+	if err != nil {
+		return err
+	}
+	r.report.Version = receipt.Version
+	return nil
+}
+
+// stillThere tells of a refusal whether its file is in the snapshot as it was.
+func (r *run) stillThere() func(string, refusedFile) bool {
+	var have map[string]int
+	return func(_ string, f refusedFile) bool {
+		if have == nil {
+			have = map[string]int{}
+			for i, path := range r.snapshot.Files.Stated {
+				have[path] = i
+			}
+		}
+		i, ok := have[f.Path]
+		return ok && r.snapshot.Files.Size[i] == f.Size && r.snapshot.Files.Records[i] == f.Records
+	}
+}
+
+// Upstream is what the overlay records of the table's state; a zero synced means that it was not synced yet.
+func Upstream(s *facts.Snapshot, synced time.Time) overlay.Upstream {
+	u := overlay.Upstream{
+		MetadataLocation: s.MetadataPath, SnapshotID: s.ID, SequenceNumber: s.Sequence, SchemaID: s.Schema.ID, LastUpdatedMs: s.TimestampMs,
+	}
+	if !synced.IsZero() {
+		u.LastSyncMs = synced.UnixMilli()
+	}
+	return u
+}
+
+// leaves is the number of primitive fields of a schema.
+func leaves(s *column.Schema) (n int) {
+	s.Walk(func(p column.Path) bool {
+		if len(p.Leaf().Type.Fields) == 0 {
+			n++
+		}
+		return true
+	})
+	return n
+}

@@ -1,0 +1,208 @@
+package maintain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/bundle"
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
+	"github.com/skomerdb/skomer/internal/store"
+)
+
+// Finding is an artifact that must not speak, and why.
+type Finding struct {
+	IndexID, Bundle string
+	Files           []string // of its segment
+	Reason          string   // one of few words: a lineage.Reason, or unreadable, corrupt, source_corrupt
+	Detail          string
+	key             overlay.Key
+}
+
+// The reasons of findings beside those of the lineage check.
+const (
+	reasonUnreadable = "unreadable"     // its entry, bundle, root or lineage record cannot be read
+	reasonCorrupt    = "corrupt"        // its bytes do not have their checksum
+	reasonSource     = "source_corrupt" // the data file does not have the content that was indexed, under the same entity tag
+)
+
+// Repaired is the outcome of a repair.
+type Repaired struct {
+	Found  []Finding
+	Report *Report // of the builds; with a dry run nothing was built or withdrawn
+}
+
+// Repair withdraws the artifacts of s that the lineage check or their own checksums reject, and builds exactly these anew. Bodies are
+// not read: that is Scrub's. With dry it only tells.
+func (y *Syncer) Repair(ctx context.Context, s *facts.Snapshot, dry bool) (*Repaired, error) {
+	r, ctx, err := y.begin(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	found, stamps, err := r.diagnose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &Repaired{Found: found}
+	if dry {
+		out.Report = r.end()
+		return out, nil
+	}
+	if err := r.settle(ctx, findings{stamps, found}); err != nil {
+		return nil, err
+	}
+	err = r.rebuild(ctx, found)
+	out.Report = r.end()
+	return out, err
+}
+
+// rebuild builds the indexes of what was found for every file of it, and nothing else.
+func (r *run) rebuild(ctx context.Context, found []Finding) error {
+	r.only = map[target]bool{}
+	for _, x := range found {
+		for _, path := range x.Files {
+			r.only[target{path, x.IndexID}] = true
+		}
+	}
+	if len(r.only) == 0 {
+		return nil
+	}
+	return r.builds(ctx)
+}
+
+// diagnose finds the artifacts of the snapshot's files that must not speak, each once, and the files that got another tag only.
+func (r *run) diagnose(ctx context.Context) ([]Finding, []overlay.Stamp, error) {
+	var found []Finding
+	bad := map[overlay.Place]bool{}
+	reject := func(at overlay.Place, f Finding) {
+		if !bad[at] {
+			bad[at] = true
+			found = append(found, f)
+		}
+	}
+	live := r.check(reject)
+	if err := r.readable(ctx, live, reject); err != nil {
+		return nil, nil, err
+	}
+	suspects, err := r.suspects(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range suspects {
+		suspects[i].places = slices.DeleteFunc(suspects[i].places, func(p overlay.Placement) bool { return bad[p.At] })
+	}
+	var stamps []overlay.Stamp
+	for batch := range slices.Chunk(suspects, sweepBatch) {
+		f, err := r.examine(ctx, batch)
+		if err != nil {
+			return nil, nil, err
+		}
+		stamps = append(stamps, f.stamps...)
+		for _, x := range f.rejected {
+			if !slices.ContainsFunc(found, func(have Finding) bool { return have.key == x.key }) {
+				found = append(found, x)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.key.Lineage, b.key.Lineage))
+	})
+	for i := range found {
+		if err := r.name(ctx, &found[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return found, stamps, nil
+}
+
+// check runs the lineage check of every artifact for every file of the snapshot and returns those that passed.
+func (r *run) check(reject func(overlay.Place, Finding)) []overlay.ArtifactInfo {
+	v, f, o := r.report.Version, &r.snapshot.Files, r.lineage()
+	var live []overlay.ArtifactInfo
+	var found []overlay.Placement
+	seen := map[overlay.Place]bool{}
+	for i := range f.Len() {
+		found = v.AppendFind(found[:0], f.Stated[i])
+		for k := range found {
+			p := &found[k]
+			info, ok := v.Artifact(p.At)
+			if !ok {
+				reject(p.At, Finding{IndexID: p.IndexID, Reason: reasonUnreadable, Detail: "its entry in the overlay makes no sense", key: info.Key()})
+				continue
+			}
+			verdict := p.Check(&info, f.Size[i], f.Records[i], "", o)
+			if verdict.OK() {
+				verdict = scan.Outdated(&info, r.snapshot)
+			}
+			if !verdict.OK() {
+				reject(p.At, r.finding(info, verdict.Reason.String(), verdict.Message))
+			}
+			if verdict.OK() && !seen[p.At] {
+				seen[p.At] = true
+				live = append(live, info)
+			}
+		}
+	}
+	return live
+}
+
+// readable reads the root, where the overlay does not hold it, and the lineage record of every artifact.
+func (r *run) readable(ctx context.Context, live []overlay.ArtifactInfo, reject func(overlay.Place, Finding)) error {
+	for wave := range slices.Chunk(live, recordWave) {
+		reads := make([]store.Read, len(wave))
+		for i := range wave {
+			a := &wave[i]
+			reads[i] = store.Read{Key: a.Bundle, Spans: []store.Span{
+				{Off: a.Lineage.Off, Len: min(a.Lineage.Len, lineage.MaxRecord+1)}, {Off: a.Root.Off, Len: a.Root.Len},
+			}}
+		}
+		results := r.Store.Fetch(ctx, reads)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for i, res := range results {
+			err := res.Err
+			if err == nil {
+				_, err = bundle.ParseLineage(wave[i].Bundle, wave[i].Lineage, res.Data[0])
+			}
+			if err == nil {
+				err = bytescan.CheckCRC("root in "+wave[i].Bundle, res.Data[1], wave[i].Root.CRC)
+			}
+			switch {
+			case err == nil:
+			case fault.Retryable(err) || fault.Is(err, fault.Denied):
+				return err
+			case fault.Is(err, fault.Corrupt):
+				reject(wave[i].At, r.finding(wave[i], reasonCorrupt, err.Error()))
+			default:
+				reject(wave[i].At, r.finding(wave[i], reasonUnreadable, err.Error()))
+			}
+		}
+	}
+	return nil
+}
+
+// finding is about one artifact of the newest version.
+func (r *run) finding(a overlay.ArtifactInfo, reason, detail string) Finding {
+	return Finding{IndexID: a.IndexID, Bundle: a.Bundle, Reason: reason, Detail: detail, key: a.Key()}
+}
+
+// name fills in the files of the artifact. Where the overlay does not tell them any more, it has none, and a sync finds what is missing.
+func (r *run) name(ctx context.Context, f *Finding) error {
+	v := r.report.Version
+	at, ok := v.Lookup(f.key)
+	if !ok {
+		return nil
+	}
+	paths, _, err := v.Paths(ctx, at)
+	if err != nil && (fault.Retryable(err) || ctx.Err() != nil) {
+		return err
+	}
+	f.Files = paths
+	return nil
+}
