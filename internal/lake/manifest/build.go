@@ -113,10 +113,13 @@ func (d *decoder) finish() *Manifest {
 	for i, x := range m.ints() {
 		*x = facts.PackInts(b.ints[i])
 	}
+	if m.Parts = Tuples | Base | Names; d.want == nil {
+		m.Parts |= AllColumns
+	}
 	m.Columns = make(map[int]*facts.Metrics, len(d.columns))
 	for id, col := range d.columns {
 		if col != nil && d.grow(col, m.N) {
-			m.Columns[id] = col.metrics(m.N)
+			m.Columns[id] = col.metrics()
 		}
 	}
 	return m

@@ -42,8 +42,37 @@ type Manifest struct {
 	Referenced     facts.Strings
 	Offset, Length facts.Ints
 
-	// Columns holds the metrics by schema field id: of every field, or of those that the reader wanted.
+	// Columns holds the metrics by schema field id: of every field with AllColumns, else of those that were asked for, nil
+	// where nothing is stated.
 	Columns map[int]*facts.Metrics
+	Parts   Parts
+}
+
+// Parts tells which columns of a Manifest were read.
+type Parts uint8
+
+// The parts.
+const (
+	Tuples     Parts = 1 << iota // Tuple and Tuples
+	Base                         // the other integers, and EqualityIDs
+	Names                        // Path and Referenced
+	AllColumns                   // every field's metrics, whole
+)
+
+// Has reports whether parts and the metrics of the fields were read; whole ones and not only keys if whole is set.
+func (m *Manifest) Has(parts Parts, fields []int, whole bool) bool {
+	if m.Parts&parts != parts {
+		return false
+	}
+	if m.Parts&AllColumns != 0 {
+		return true
+	}
+	for _, id := range fields {
+		if c, known := m.Columns[id]; !known || c != nil && whole && !c.Whole {
+			return false
+		}
+	}
+	return true
 }
 
 // File is one live file.
@@ -94,7 +123,9 @@ func (m *Manifest) Bytes() int64 {
 		n += 24 + 8*len(ids)
 	}
 	for _, c := range m.Columns {
-		n += c.Bytes() + 256
+		if c != nil {
+			n += c.Bytes() + 256
+		}
 	}
 	return int64(n)
 }

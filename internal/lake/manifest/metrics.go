@@ -1,9 +1,6 @@
 package manifest
 
 import (
-	"bytes"
-	"unicode/utf8"
-
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/avro"
 )
@@ -41,10 +38,13 @@ func (b *boundsBuilder) put(i int, v []byte) {
 // get is bound i, nil if none is stated.
 func (b *boundsBuilder) get(i int) []byte {
 	s := b.at[i]
-	if s.len < 0 {
+	switch {
+	case s.len < 0:
 		return nil
+	case s.len == 0:
+		return []byte{}
 	}
-	return b.data[s.off : s.off+uint32(s.len)]
+	return b.data[s.off : s.off+uint32(s.len) : s.off+uint32(s.len)]
 }
 
 // counts reads a map of field id to count: an array of {key, value} records, as Iceberg writes maps with number keys.
@@ -147,98 +147,7 @@ func (col *columnBuilder) cut(n int) {
 	}
 }
 
-// metrics packs the cells of n files.
-func (col *columnBuilder) metrics(n int) *facts.Metrics {
-	m := &facts.Metrics{
-		Whole: true, Values: facts.PackInts(col.values), Nulls: facts.PackInts(col.nulls), NaNs: facts.PackInts(col.nans),
-	}
-	m.Keys.Form = col.form()
-	for _, x := range col.nans {
-		m.Keys.NaNs = m.Keys.NaNs || x > 0
-	}
-	w := m.Keys.Form.Width()
-	if w == 0 {
-		return m
-	}
-	m.Keys.Lower, m.Keys.Upper = make([]byte, n*w), make([]byte, n*w)
-	m.Lower, m.Upper = col.lower.pack(m.Keys.Form), col.upper.pack(m.Keys.Form)
-	sure := newBits(n)
-	m.Keys.Text = true
-	for i := range n {
-		lower, upper := col.lower.get(i), col.upper.get(i)
-		copy(m.Keys.Lower[i*w:(i+1)*w], lower)
-		copy(m.Keys.Upper[i*w:(i+1)*w], upper)
-		plain := plainText(lower, upper)
-		m.Keys.Text = m.Keys.Text && plain
-		if lower != nil && upper != nil && (plain || m.Keys.Form != facts.Prefix8) {
-			sure[i/64] |= 1 << (i % 64)
-		}
-	}
-	m.Keys.Sure = orAll(sure, n)
-	return m
-}
-
-// form is how the bounds are laid out.
-func (col *columnBuilder) form() facts.Form {
-	width := int32(-1)
-	for _, b := range []*boundsBuilder{&col.lower, &col.upper} {
-		for _, s := range b.at {
-			switch {
-			case s.len < 0 || s.len == width:
-			case width < 0 && (s.len == 4 || s.len == 8):
-				width = s.len
-			default:
-				return facts.Prefix8
-			}
-		}
-	}
-	switch width {
-	case 4:
-		return facts.Raw4
-	case 8:
-		return facts.Raw8
-	default:
-		return facts.NoKeys
-	}
-}
-
-// pack is the bounds as stated, without those that keys hold.
-func (b *boundsBuilder) pack(f facts.Form) facts.Bounds {
-	stated := newBits(len(b.at))
-	for i, s := range b.at {
-		if s.len >= 0 {
-			stated[i/64] |= 1 << (i % 64)
-		}
-	}
-	out := facts.Bounds{Stated: orAll(stated, len(b.at))}
-	if f != facts.Prefix8 {
-		return out
-	}
-	out.Off, out.Data = make([]uint32, 1, len(b.at)+1), make([]byte, 0, len(b.data))
-	for i := range b.at {
-		out.Data = append(out.Data, b.get(i)...)
-		out.Off = append(out.Off, uint32(len(out.Data)))
-	}
-	return out
-}
-
-// replacement is U+FFFD, which stands where a writer cut a character.
-const replacement = "\uFFFD"
-
-// plainText reports whether bounds of text are what they seem: not crossed, not empty above, not cut inside a character.
-func plainText(lower, upper []byte) bool {
-	return len(upper) > 0 && lower != nil && utf8.Valid(upper) && bytes.Compare(lower, upper) <= 0 &&
-		!bytes.HasSuffix(lower, []byte(replacement)) && !bytes.HasSuffix(upper, []byte(replacement))
-}
-
-func newBits(n int) facts.Bits { return make(facts.Bits, (n+63)/64) }
-
-// orAll is the set, or nil if it holds all n rows.
-func orAll(b facts.Bits, n int) facts.Bits {
-	for i := range n {
-		if !b.Has(i) {
-			return b
-		}
-	}
-	return nil
+// metrics packs the cells.
+func (col *columnBuilder) metrics() *facts.Metrics {
+	return facts.PackMetrics(col.values, col.nulls, col.nans, col.lower.get, col.upper.get)
 }
