@@ -37,7 +37,8 @@ type Evolving struct {
 	expired  []int64
 	heads    map[string]*moment // by branch
 	tags     map[string]*moment
-	snapshot int64 // the next one's id
+	snapshot int64    // the next one's id
+	written  []string // paths of data files that are there
 }
 
 // moment is a snapshot: its files, and the schema it was committed under.
@@ -125,7 +126,8 @@ func (e *Evolving) Evolve(t testing.TB) {
 	t.Helper()
 	changes := []func(testing.TB){
 		e.rename, e.reorder, e.add, e.add, e.drop, e.dropAndAdd, e.promote, e.promote, e.repartition, e.repartition, e.branch, e.tag,
-		e.rollback, e.expire, e.upgrade, e.remove, e.delete, e.delete, e.delete,
+		e.rollback, e.expire, e.upgrade, e.remove, e.delete, e.delete, e.delete, e.Update, e.Overwrite,
+		func(t testing.TB) { e.Compact(t, 1) }, func(t testing.TB) { e.Compact(t, 4) }, func(t testing.TB) { e.RemoveOrphans(t) },
 	}
 	if e.bareMode {
 		changes = append(changes, e.remap, e.remap, e.remap, e.remap, e.dropAndAdd, e.dropAndAdd)

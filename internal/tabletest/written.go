@@ -1,7 +1,6 @@
 package tabletest
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +29,7 @@ type writtenFile struct {
 func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 	tb.Helper()
 	f := &writtenFile{
-		path: filepath.Join(e.Dir, "data", fmt.Sprintf("%08x", e.rng.Uint32())), bare: e.bareMode && e.rng.IntN(2) == 0,
+		path: e.newPath(), bare: e.bareMode && e.rng.IntN(2) == 0,
 		partition: map[int]*column.Value{},
 	}
 	whole := &Table{Schema: e.schema, Leaves: Leaves(e.schema), rng: e.rng}
@@ -42,8 +41,12 @@ func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 		f.rows = append(f.rows, whole.row(d))
 	}
 	f.spec, f.tuple = e.spec, e.place(f, whole.Leaves)
+	return f, e.put(tb, f, e.omit(f, whole))
+}
+
+// put writes the file as it is in memory, under a schema of its leaves, and states it.
+func (e *Evolving) put(tb testing.TB, f *writtenFile, schema *column.Schema) lakewrite.File {
 	stated := lakewrite.File{Path: f.path, Format: facts.Parquet, Records: int64(len(f.rows)), Partition: f.tuple, Metrics: map[int]lakewrite.Metric{}}
-	schema := e.omit(f, whole)
 	for i, l := range f.leaves {
 		if m, ok := metric(e.rng, l, f.rows, i); ok {
 			stated.Metrics[l.Path.Leaf().ID] = m
@@ -62,7 +65,7 @@ func (e *Evolving) write(tb testing.TB) (*writtenFile, lakewrite.File) {
 	info, err := os.Stat(f.path)
 	e.must(tb, err)
 	stated.Size = info.Size()
-	return f, stated
+	return stated
 }
 
 func withoutIDs(fields []column.Field) []column.Field {
