@@ -18,21 +18,29 @@ type Source struct {
 
 // Unit reads and verifies a unit of the body into buf, which grows where it must. what names the artifact in faults.
 func (s *Source) Unit(what string, u Unit, buf []byte) ([]byte, error) {
-	if u.Off < 0 || u.Len < 0 || u.Off > s.Size-u.Len {
-		return nil, Broken(what, "unit of %d bytes at %d in a body of %d", u.Len, u.Off, s.Size)
+	buf, err := s.Bytes(what, u.Span, buf)
+	if err != nil {
+		return nil, err
 	}
-	if int64(cap(buf)) < u.Len {
-		buf = make([]byte, u.Len)
+	return buf, Wave{u}.Check(what, [][]byte{buf})
+}
+
+// Bytes reads a span of the body as Unit does; what is in it remains to be verified.
+func (s *Source) Bytes(what string, at Span, buf []byte) ([]byte, error) {
+	if at.Off < 0 || at.Len < 0 || at.Off > s.Size-at.Len {
+		return nil, Broken(what, "%d bytes at %d of a body of %d", at.Len, at.Off, s.Size)
 	}
-	buf = buf[:u.Len]
-	n, err := s.Body.ReadAt(buf, u.Off)
-	if n < len(buf) && err != nil {
+	if int64(cap(buf)) < at.Len {
+		buf = make([]byte, at.Len)
+	}
+	buf = buf[:at.Len]
+	if n, err := s.Body.ReadAt(buf, at.Off); n < len(buf) {
 		if errors.Is(err, io.EOF) {
-			return nil, Broken(what, "body ends within the unit of %d bytes at %d", u.Len, u.Off)
+			return nil, Broken(what, "body ends within %d bytes at %d", at.Len, at.Off)
 		}
 		return nil, fault.About(what, err)
 	}
-	return buf, Wave{u}.Check(what, [][]byte{buf})
+	return buf, nil
 }
 
 // Mergeable checks what every merge of artifacts over one column needs: a sealed map over exactly these sources and onto the rows of

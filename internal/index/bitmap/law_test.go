@@ -56,3 +56,11 @@ func TestLawOfLists(t *testing.T) {
 func TestLawOfListsInPages(t *testing.T) {
 	indextest.ListLaw(t, Kind{sizes{inline: 1, page: 200}}, 120, 2)
 }
+
+func TestMergesOfPages(t *testing.T) {
+	for _, ofList := range []bool{false, true} {
+		law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, page: 200}}, Rounds: 18, Lists: ofList, Same: true}
+		law.Run(t)
+		law.HostileMerge(t)
+	}
+}

@@ -27,3 +27,10 @@ func longLiteral(l *predicate.Leaf, _ *indextest.Column) bool {
 	}
 	return false
 }
+
+// TestMergesOfManyBlocks merges both levels of the directory, and keys that go on from block to block.
+func TestMergesOfManyBlocks(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{sizes{block: 48, page: 200, runs: 3}}, Rounds: 54, Same: true}
+	law.Run(t)
+	law.HostileMerge(t)
+}

@@ -145,7 +145,7 @@ func (s *source) openBlock(continued bool) error {
 	} else {
 		s.rows = r
 	}
-	s.left, s.number, s.first, s.goesOn = n, 0, true, continued && len(s.key) > 0
+	s.left, s.number, s.first, s.goesOn = n, 0, true, continued
 	return r.Err()
 }
 

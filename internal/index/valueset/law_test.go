@@ -37,3 +37,11 @@ func TestLawOfLists(t *testing.T) {
 func TestLawOfListsInUnits(t *testing.T) {
 	indextest.ListLaw(t, Kind{inline: 1}, 120, 1)
 }
+
+func TestMergesOfSetsInTheBody(t *testing.T) {
+	for _, ofList := range []bool{false, true} {
+		law := indextest.MergeLaw{Kind: Kind{inline: 1}, Rounds: 18, Lists: ofList}
+		law.Run(t)
+		law.HostileMerge(t)
+	}
+}

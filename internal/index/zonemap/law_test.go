@@ -19,3 +19,9 @@ func TestLawOfPageBlocks(t *testing.T) {
 		t.Error("no row was ever claimed for certain")
 	}
 }
+
+func TestMergesOfBlocks(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, block: 40}}, Rounds: 54}
+	law.Run(t)
+	law.HostileMerge(t)
+}
