@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		"ListOrder":          testListOrder,
 		"ListPaging":         testListPaging,
 		"OddNames":           testOddNames,
+		"Backslash":          testBackslash,
 		"Cancelled":          testCancelled,
 		"Usage":              testUsage,
 		"History":            testHistory,
