@@ -18,6 +18,7 @@ const longIndex = `An index is written kind(columns) key=value. The kinds of thi
   valueset(COLUMN)  distinct values of each row group: any test, LIKE '%x%' and contains too, on columns with few values
   bitmap(COLUMN)    rows of each value of a file: any test, LIKE '%x%' and contains too, exact rows, on columns with few values
   ordered(COLUMN)   sorted values with their rows: = IN and ranges, exact rows, on columns in any order
+  ngram(COLUMN)     pieces of three bytes with their rows: LIKE '%x%', ILIKE and regular expressions on any text
   sketch(COLUMN)    distinct values and quantiles: rules nothing out, but stats, advise and the cost rule know more
 
 Adding and dropping are one small commit each, whatever the size of the table. skomer sync builds what was added.`

@@ -21,6 +21,7 @@ type Law struct {
 	MaxWaves int
 	Columns  int // drawn; × SKOMER_LONG
 	Params   index.Params
+	Types    []column.Type // that the kind takes; nil: all
 	Weak     func(*predicate.Leaf, *Column) bool
 	reached  map[string]int
 }
@@ -29,14 +30,18 @@ type Law struct {
 func (l *Law) Run(t *testing.T) {
 	r := Rand(t)
 	l.reached = map[string]int{}
+	types := l.Types
+	if types == nil {
+		types = Types
+	}
 	for i := range Rounds(l.Columns) {
-		c := DrawColumn(r, Types[i%len(Types)], []int{0, 1, 2, 63, 64, 65, 100, 500, 1500}[r.IntN(9)])
+		c := DrawColumn(r, types[i%len(types)], []int{0, 1, 2, 63, 64, 65, 100, 500, 1500}[r.IntN(9)])
 		l.column(t, r, &c)
 		if t.Failed() {
 			return
 		}
 	}
-	for _, typ := range Types {
+	for _, typ := range types {
 		for _, op := range Ops(typ) {
 			l.mustReach(t, r, typ, op)
 		}

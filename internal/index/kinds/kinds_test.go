@@ -157,9 +157,9 @@ var tested = map[string]struct {
 	"x >= v":            {predicate.GreaterEqual, column.Double, ""},
 	"x IN (v, …)":       {predicate.In, column.Double, ""},
 	"x STARTS WITH 'p'": {predicate.StartsWith, column.String, ""},
-	"x LIKE 'p%q'":      {predicate.Like, column.String, "p%q"},
-	"x LIKE '%q'":       {predicate.Like, column.String, "%q"},
-	"x ILIKE '%p%'":     {predicate.ILike, column.String, "%p%"},
+	"x LIKE 'p%q'":      {predicate.Like, column.String, "ppp%qqq"},
+	"x LIKE '%q'":       {predicate.Like, column.String, "%qqq"},
+	"x ILIKE '%p%'":     {predicate.ILike, column.String, "%ppp%"},
 	"x ~ 're'":          {predicate.Match, column.String, "abc"},
 	"contains(x, v)":    {predicate.Contains, column.Double, ""},
 }
@@ -174,7 +174,7 @@ func says(t *testing.T, k index.Kind, what string, negated bool) string {
 	if c.op == predicate.Contains {
 		path = indextest.ListPath(column.Of(c.kind))
 	}
-	leaf := &predicate.Leaf{Column: predicate.Column{Path: path}, Op: c.op, Negated: negated, Values: []column.Value{{Kind: c.kind}}}
+	leaf := &predicate.Leaf{Column: predicate.Column{Path: path}, Op: c.op, Negated: negated, Values: []column.Value{{Kind: c.kind, S: "value"}}}
 	switch c.op {
 	case predicate.Like:
 		leaf.Pattern = indextest.Pattern(c.pattern, 0)
