@@ -170,7 +170,7 @@ func TestMergesHoldTheirMemoryBound(t *testing.T) {
 		if root, reason, err := e.Kind.Merge(spec, sources, m, index.Budget{Memory: 8 << 20, TempDir: t.TempDir()}, sink); root == nil || err != nil {
 			t.Fatal(e.Name, reason, err)
 		}
-		const limit = 6 << 20 // blocks, pages and sets of six sources; the bodies are 1 to 11 MB
+		const limit = 6 << 20 // blocks, pages and sets of six sources; the bodies are up to 6 MB
 		if sink.top > sink.base+limit {
 			t.Errorf("%s holds %.1f MiB while it writes %.1f", e.Name, float64(sink.top-sink.base)/(1<<20), float64(sink.n)/(1<<20))
 		}
