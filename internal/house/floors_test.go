@@ -94,6 +94,9 @@ var libraries = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2":        {"internal/store"},
 	"github.com/aws/smithy-go":            {"internal/store"},
 	"github.com/johannesboyne/gofakes3":   {"internal/store"}, // store/s3/s3test runs a server for tests
+	"github.com/fsouza/fake-gcs-server":   {"internal/store"}, // and so does store/gcs/gcstest
+	"github.com/Azure/azure-sdk-for-go":   {"internal/store"},
+	"golang.org/x/oauth2":                 {"internal/store"},
 	"github.com/marcboeker/go-duckdb":     {},
 	"github.com/duckdb/duckdb-go":         {},
 	"github.com/apache/datasketches-go":   {"internal/index"},
