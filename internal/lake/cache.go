@@ -8,7 +8,7 @@ import (
 )
 
 // cache keeps decoded manifests by location, least recently used first out, up to a number of bytes. Manifests are
-// immutable, so an entry never goes stale.
+// immutable, so an entry never goes stale; one of which more was read takes the place of one of which less was.
 type cache struct {
 	mu    sync.Mutex
 	limit int64
@@ -38,19 +38,27 @@ func (c *cache) get(location string) *manifest.Manifest {
 	return e.Value.(*cached).m
 }
 
+// put keeps m in the place of what is kept of the manifest, which says less.
 func (c *cache) put(location string, m *manifest.Manifest) {
+	bytes := m.Bytes()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	bytes := m.Bytes()
-	if c.items[location] != nil || bytes > c.limit {
+	c.remove(c.items[location])
+	if bytes > c.limit {
 		return
 	}
 	c.items[location] = c.order.PushFront(&cached{location, m, bytes})
 	c.used += bytes
 	for c.used > c.limit {
-		oldest := c.order.Back()
-		old := c.order.Remove(oldest).(*cached)
-		delete(c.items, old.location)
-		c.used -= old.bytes
+		c.remove(c.order.Back())
 	}
+}
+
+func (c *cache) remove(e *list.Element) {
+	if e == nil {
+		return
+	}
+	old := c.order.Remove(e).(*cached)
+	delete(c.items, old.location)
+	c.used -= old.bytes
 }

@@ -16,6 +16,7 @@ import (
 
 // tuples is the partition tuples of one manifest as values of its spec's fields.
 type tuples struct {
+	spec   int
 	fields []tupleField
 	values [][]tupleValue // by number of the tuple, parallel to fields
 }
@@ -40,7 +41,7 @@ func (a *assembly) tuplesOf(p *part, spec *facts.Spec) *tuples {
 	if p.tuples != nil {
 		return p.tuples
 	}
-	t := &tuples{values: make([][]tupleValue, len(p.m.Tuples))}
+	t := &tuples{spec: spec.ID, values: make([][]tupleValue, len(p.m.Tuples))}
 	for _, pf := range spec.Fields {
 		f := tupleField{id: pf.ID, at: -1, void: pf.Transform == "void"}
 		for i, have := range p.m.Partition {

@@ -18,15 +18,15 @@ const maxMetadata = 512 << 20
 
 // readAll reads one whole object.
 func (l *Lake) readAll(ctx context.Context, location string) ([]byte, error) {
-	data, err := l.readWave(ctx, []string{location})
+	data, _, err := l.readWave(ctx, []string{location})
 	if err != nil {
 		return nil, err
 	}
 	return data[0], nil
 }
 
-// readWave reads whole objects together, one wave per store that holds some of them.
-func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, error) {
+// readWave reads whole objects together, one wave per store that holds some of them, and tells their tags.
+func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, []store.Tag, error) {
 	type share struct {
 		reads []store.Read
 		at    []int
@@ -35,7 +35,7 @@ func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, erro
 	for i, location := range locations {
 		s, key, err := l.resolve(location)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if shares[s] == nil {
 			shares[s] = &share{}
@@ -43,7 +43,7 @@ func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, erro
 		shares[s].reads = append(shares[s].reads, store.Read{Key: key})
 		shares[s].at = append(shares[s].at, i)
 	}
-	out := make([][]byte, len(locations))
+	out, tags := make([][]byte, len(locations)), make([]store.Tag, len(locations))
 	g, ctx := errgroup.WithContext(ctx)
 	for s, sh := range shares {
 		g.Go(func() error {
@@ -51,12 +51,12 @@ func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, erro
 				if r.Err != nil {
 					return fault.About(locations[sh.at[i]], r.Err)
 				}
-				out[sh.at[i]] = r.Data[0]
+				out[sh.at[i]], tags[sh.at[i]] = r.Data[0], r.Tag
 			}
 			return nil
 		})
 	}
-	return out, g.Wait()
+	return out, tags, g.Wait()
 }
 
 // decompress unpacks metadata by its first bytes, whatever the name says: writers disagree on the name.

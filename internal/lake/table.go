@@ -185,32 +185,9 @@ func (t *Table) missing(reason string, args ...any) *fault.Error {
 
 // Snapshot reads the facts of one snapshot: its manifest list in one wave, its manifests in as few as their size allows.
 func (t *Table) Snapshot(ctx context.Context, sel Selector) (*facts.Snapshot, error) {
-	c, err := t.choose(sel)
+	v, err := t.View(sel)
 	if err != nil {
 		return nil, err
 	}
-	out := &facts.Snapshot{
-		TableUUID: t.meta.UUID, Location: t.meta.Location, MetadataPath: t.path, FormatVersion: t.meta.FormatVersion,
-		ID: meta.None, LastSequence: t.meta.LastSequence, Ref: c.ref, Schema: t.meta.Schema(), Schemas: t.meta.Schemas,
-		Specs: t.meta.Specs, NameMapping: t.meta.NameMapping, Properties: t.meta.Properties,
-	}
-	if c.snapshot == nil {
-		newAssembly(t, out, 0)
-		return out, nil
-	}
-	out.ID, out.Sequence, out.TimestampMs = c.snapshot.ID, c.snapshot.Sequence, c.snapshot.TimestampMs
-	if c.own && c.snapshot.SchemaID != meta.None {
-		if out.Schema = t.meta.Schemas[c.snapshot.SchemaID]; out.Schema == nil {
-			return nil, fault.New(fault.Corrupt, t.path, "snapshot %d has schema %d, which the table does not have", c.snapshot.ID, c.snapshot.SchemaID)
-		}
-	}
-	parts, err := t.manifests(ctx, c.snapshot)
-	if err != nil {
-		return nil, err
-	}
-	total := 0
-	for _, p := range parts {
-		total += dataFiles(p.m)
-	}
-	return out, newAssembly(t, out, total).run(parts)
+	return v.Snapshot(ctx, nil)
 }

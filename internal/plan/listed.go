@@ -46,7 +46,7 @@ func (st *strainer) listed(spec *facts.Spec, l *facts.Listed) bool {
 
 func (st *strainer) possible(q *question, f *facts.PartitionField, sum *facts.Summary) bool {
 	t := parseTransform(f.Transform, st.leaf.Column.Type())
-	if t.kind == opaque || sum.Lower == nil || sum.Upper == nil || sum.NaN {
+	if t.kind == opaque || sum.Lower == nil || sum.Upper == nil || sum.NaN && st.kind.Floating() {
 		return true
 	}
 	of := t.of

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"slices"
+
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/avro"
 )
@@ -110,9 +112,10 @@ func (d *decoder) finish() *Manifest {
 	if m.EqualityIDs = b.equality.values; len(m.EqualityIDs) == 0 {
 		m.EqualityIDs = [][]int{nil}
 	}
-	for i, x := range m.ints() {
+	for i, x := range m.Ints() {
 		*x = facts.PackInts(b.ints[i])
 	}
+	m.HasDeletes = slices.ContainsFunc(b.ints[contentOf], func(c int64) bool { return Content(c) != Data })
 	if m.Parts = Tuples | Base | Names; d.want == nil {
 		m.Parts |= AllColumns
 	}

@@ -25,6 +25,8 @@ type ListEntry struct {
 	Existing   int64 // live files of status existing
 	FirstRowID int64 // facts.Unknown if not assigned
 	Encrypted  bool  // carries key metadata
+	// Partitions is what the list says of the partition fields, in the order of the spec's; nil if it says nothing.
+	Partitions []facts.Summary
 }
 
 // Empty reports whether the list states that no file of the manifest is alive.
@@ -35,7 +37,7 @@ func (e *ListEntry) Empty() bool { return e.Added == 0 && e.Existing == 0 }
 var listNames = map[string]int{
 	"manifest_path": 500, "manifest_length": 501, "partition_spec_id": 502, "added_snapshot_id": 503,
 	"added_files_count": 504, "added_data_files_count": 504, "existing_files_count": 505, "existing_data_files_count": 505,
-	"sequence_number": 515, "content": 517, "key_metadata": 519, "first_row_id": 520,
+	"partitions": 507, "sequence_number": 515, "content": 517, "key_metadata": 519, "first_row_id": 520,
 }
 
 // ReadList decodes a manifest list; what names it in faults.
@@ -77,6 +79,8 @@ func (e *ListEntry) field(c *avro.Cursor, f field) {
 		e.Added = long(c, f.schema, facts.Unknown)
 	case 505:
 		e.Existing = long(c, f.schema, facts.Unknown)
+	case 507:
+		e.Partitions = summaries(c, f.schema)
 	case 515:
 		e.Sequence = long(c, f.schema, 0)
 	case 517:
@@ -85,6 +89,49 @@ func (e *ListEntry) field(c *avro.Cursor, f field) {
 		e.Encrypted = len(blob(c, f.schema)) > 0
 	case 520:
 		e.FirstRowID = long(c, f.schema, facts.Unknown)
+	default:
+		c.Skip(f.schema)
+	}
+}
+
+var summaryNames = map[string]int{"contains_null": 509, "contains_nan": 518, "lower_bound": 510, "upper_bound": 511}
+
+// summaries reads what the list says of partition fields. Whether a field holds NaNs is not known unless it is stated.
+func summaries(c *avro.Cursor, s *avro.Schema) (out []facts.Summary) {
+	v := c.Branch(s)
+	if v == nil {
+		return nil
+	}
+	if v.Kind != avro.Array || v.Items.Value().Kind != avro.Record {
+		c.Skip(v)
+		return nil
+	}
+	fields := identify(v.Items.Value(), summaryNames)
+	c.Blocks(func() {
+		sum := facts.Summary{Null: true, NaN: true}
+		if c.Branch(v.Items) != nil {
+			for _, f := range fields {
+				summary(c, f, &sum)
+			}
+		}
+		out = append(out, sum)
+	})
+	return out
+}
+
+func summary(c *avro.Cursor, f field, sum *facts.Summary) {
+	switch v := f.schema.Value(); {
+	case (f.id == 509 || f.id == 518) && v.Kind == avro.Bool:
+		b := c.Branch(f.schema) == nil || c.Bool()
+		if f.id == 509 {
+			sum.Null = b
+		} else {
+			sum.NaN = b
+		}
+	case f.id == 510:
+		sum.Lower = blob(c, f.schema)
+	case f.id == 511:
+		sum.Upper = blob(c, f.schema)
 	default:
 		c.Skip(f.schema)
 	}

@@ -27,6 +27,7 @@ type Manifest struct {
 	SpecID        int // -1 if not stated
 	SpecJSON      []byte
 	Deletes       bool
+	HasDeletes    bool // some entry is a delete file
 	// Partition is the fields of the partition tuples, in the order of Tuples' values.
 	Partition []avro.Field
 	N         int // live files: entries of status existing or added
@@ -110,7 +111,7 @@ const tupleBytes = 40
 // Bytes is about the memory that the manifest holds.
 func (m *Manifest) Bytes() int64 {
 	n := len(m.SpecJSON) + m.Path.Bytes() + m.Referenced.Bytes() + 1024
-	for _, x := range m.ints() {
+	for _, x := range m.Ints() {
 		n += len(x.Data)
 	}
 	for _, t := range m.Tuples {
@@ -130,8 +131,8 @@ func (m *Manifest) Bytes() int64 {
 	return int64(n)
 }
 
-// ints is the columns of integers, in the order in which builder.rows holds them.
-func (m *Manifest) ints() []*facts.Ints {
+// Ints is the columns of integers, in the order in which builder.rows holds them.
+func (m *Manifest) Ints() []*facts.Ints {
 	return []*facts.Ints{
 		&m.Added, &m.Content, &m.Format, &m.Encrypted, &m.SnapshotID, &m.Sequence, &m.Records, &m.Size, &m.FirstRow,
 		&m.Tuple, &m.Equality, &m.Offset, &m.Length,
