@@ -134,26 +134,28 @@ type Index struct {
 	Total     int64 `json:"rows_total"`
 	Artifacts int   `json:"artifacts"`
 	Bytes     int64 `json:"bytes"`
+	// Problem is why it cannot be built on the table as it is now: its column was dropped, its type has changed.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Status is the state of an overlay against its table.
 type Status struct {
-	Table          string           `json:"table"`
-	TableUUID      string           `json:"table_uuid"`
-	Overlay        string           `json:"overlay"`
-	Mounted        bool             `json:"mounted"`
-	OverlayVersion uint64           `json:"overlay_version"`
-	SnapshotID     int64            `json:"snapshot_id"`        // of the table now
-	SyncedSnapshot int64            `json:"synced_snapshot_id"` // of the last sync
-	LastSync       time.Time        `json:"last_sync"`
+	Table          string    `json:"table"`
+	TableUUID      string    `json:"table_uuid"`
+	Overlay        string    `json:"overlay"`
+	Mounted        bool      `json:"mounted"`
+	OverlayVersion uint64    `json:"overlay_version"`
+	SnapshotID     int64     `json:"snapshot_id"`        // of the table now
+	SyncedSnapshot int64     `json:"synced_snapshot_id"` // of the last sync
+	LastSync       time.Time `json:"last_sync"`
 	// LagSeconds is how long the table has been ahead of the overlay: since the first snapshot that was not synced.
-	LagSeconds float64 `json:"lag_seconds"`
-	Files          int              `json:"files"`
-	Rows           int64            `json:"rows"`
-	Indexes        []Index          `json:"indexes"`
-	Bundles        int              `json:"bundles"` // objects that hold artifacts
-	Bytes          int64            `json:"bytes"`   // of the artifacts of all indexes
-	Backlog        Backlog          `json:"backlog"`
-	Rejected       map[string]int64 `json:"rejected"` // artifacts by reason
-	Warnings       []string         `json:"warnings"`
+	LagSeconds float64          `json:"lag_seconds"`
+	Files      int              `json:"files"`
+	Rows       int64            `json:"rows"`
+	Indexes    []Index          `json:"indexes"`
+	Bundles    int              `json:"bundles"` // objects that hold artifacts
+	Bytes      int64            `json:"bytes"`   // of the artifacts of all indexes
+	Backlog    Backlog          `json:"backlog"`
+	Rejected   map[string]int64 `json:"rejected"` // artifacts by reason
+	Warnings   []string         `json:"warnings"`
 }

@@ -2,11 +2,12 @@ package skomer
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/scan"
@@ -48,11 +49,37 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	}
 	for _, d := range v.Indexes() {
 		st.Indexes = append(st.Indexes, Index{
-			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows,
+			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows, Problem: unbuildable(s.Schema, d),
 		})
 	}
 	t.coverage(st, s, v)
 	return st, nil
+}
+
+// unbuildable is why an index can not be built on the table as it is now, or "".
+func unbuildable(s *column.Schema, d overlay.Definition) string {
+	k, ok := kinds.ByName(d.Kind)
+	if !ok || d.KindVersion > k.Version {
+		return "its kind is not known to this version of skomer"
+	}
+	cols, ok := columnsOf(s, d)
+	if !ok {
+		return "its column was dropped from the table"
+	}
+	if err := k.Kind.Check(cols, d.Params); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// lacks tells whether an index that can be built does not cover a file.
+func (s *Status) lacks(covered []bool) bool {
+	for i, yes := range covered {
+		if !yes && s.Indexes[i].Problem == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // coverage fills in how much of the snapshot each index covers and what was not believed.
@@ -84,7 +111,7 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 				st.Indexes[k].Covered += f.Records[i]
 			}
 		}
-		if slices.Contains(covered, false) && f.Format[i] == facts.Parquet && !f.Encrypted[i] {
+		if st.lacks(covered) && f.Format[i] == facts.Parquet && !f.Encrypted[i] {
 			st.Backlog.Files++
 			st.Backlog.Rows += f.Records[i]
 			st.Backlog.Bytes += f.Size[i]
