@@ -29,7 +29,7 @@ func newStores(c Config, known *catalog.Config, environ []string) *stores {
 }
 
 func (s *stores) resolver(of string, p catalog.Properties) lake.Resolver {
-	return lake.Stores(s.files, func() (map[string]string, error) { return p.Storage(of, s.environ) })
+	return lake.Stores(s.files, lake.Access{Properties: func() (map[string]string, error) { return p.Storage(of, s.environ) }})
 }
 
 // table resolves the locations of a table's files.

@@ -26,6 +26,14 @@ func (u Usage) Sub(earlier Usage) Usage {
 	}
 }
 
+// Add is what was used by both.
+func (u Usage) Add(other Usage) Usage {
+	var c Counter
+	c.Add(u)
+	c.Add(other)
+	return c.Usage()
+}
+
 // Counter sums usage. The zero value is ready and safe for concurrent use.
 type Counter struct {
 	waves, gets, heads, lists, puts, deletes, read, written, hedges atomic.Int64

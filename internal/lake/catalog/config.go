@@ -159,12 +159,14 @@ func (p Properties) expand(of string, env map[string]string) (Properties, error)
 	return out, nil
 }
 
-// Storage is the properties that reach object stores, s3.* and client.*, with ${NAME} replaced by variables. of names their
-// owner in errors.
+// storage is what the keys begin with that say how object stores are reached.
+var storage = []string{"s3.", "gcs.", "adls.", "client.", "store."}
+
+// Storage is the properties that reach object stores, with ${NAME} replaced by variables. of names their owner in errors.
 func (p Properties) Storage(of string, environ []string) (Properties, error) {
 	out := Properties{}
 	for key, value := range p {
-		if strings.HasPrefix(key, "s3.") || strings.HasPrefix(key, "client.") {
+		if slices.ContainsFunc(storage, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			out[key] = value
 		}
 	}

@@ -37,11 +37,12 @@ const (
 
 // Options say how to reach the accounts. The zero value is every account that the credentials reach which Azure's own tools find.
 type Options struct {
-	Account  string            // for locations that name none, and the owner of Key
-	Key      string            // shared key of Account, in base64
-	SAS      map[string]string // shared access signatures by account; "": for every account
-	Token    string            // an OAuth2 access token
-	Tenant   string            // of an application, with ClientID and Secret
+	Account  string               // for locations that name none, and the owner of Key
+	Key      string               // shared key of Account, in base64
+	SAS      map[string]string    // shared access signatures by account; "": for every account
+	Expires  map[string]time.Time // of those that do not say it themselves, by account
+	Token    string               // an OAuth2 access token
+	Tenant   string               // of an application, with ClientID and Secret
 	ClientID string
 	Secret   string
 	// Endpoint is the URL of Account's blob service, or of every account's if there is no Account; empty: by the location.

@@ -120,22 +120,37 @@ type grant struct {
 	expires time.Time // zero: unknown
 }
 
-// Do implements policy.Policy.
+// Do implements policy.Policy. A signature that is refused is renewed once.
 func (g *grant) Do(req *policy.Request) (*http.Response, error) {
 	sas, _, err := g.get(req.Raw().Context())
 	if err != nil {
 		return nil, err
 	}
-	u := req.Raw().URL
+	resp, err := signed(req, sas)
+	if err != nil || resp.StatusCode != http.StatusForbidden || g.store.options.Renew == nil {
+		return resp, err
+	}
+	g.forget(sas)
+	again, _, err := g.get(req.Raw().Context())
+	if err != nil || again == sas {
+		return resp, err
+	}
+	resp.Body.Close()
+	if err := req.RewindBody(); err != nil {
+		return nil, err
+	}
+	return signed(req, again)
+}
+
+// signed sends a request with a signature.
+func signed(req *policy.Request, sas string) (*http.Response, error) {
+	one := req.Clone(req.Raw().Context())
+	u := one.Raw().URL
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
 	u.RawQuery += sas
-	resp, err := req.Next()
-	if err == nil && resp.StatusCode == http.StatusForbidden {
-		g.forget(sas)
-	}
-	return resp, err
+	return one.Next()
 }
 
 func (g *grant) get(ctx context.Context) (sas string, expires time.Time, err error) {
@@ -146,14 +161,14 @@ func (g *grant) get(ctx context.Context) (sas string, expires time.Time, err err
 	case g.sas != "" && (o.Renew == nil || g.expires.IsZero() || time.Until(g.expires) > early):
 	case o.Renew == nil:
 		g.sas = strings.TrimPrefix(o.sas(g.account), "?")
-		g.expires = ends(g.sas)
+		g.expires = o.ends(g.account, g.sas)
 	default:
 		if g.sas, g.expires, err = o.Renew(ctx, g.account); err != nil {
 			return "", g.expires, fault.New(fault.Denied, "credentials", "they could not be renewed").WithCause(err)
 		}
 		g.sas = strings.TrimPrefix(g.sas, "?")
 		if g.expires.IsZero() {
-			g.expires = ends(g.sas)
+			g.expires = o.ends(g.account, g.sas)
 		}
 	}
 	return g.sas, g.expires, nil
@@ -168,8 +183,11 @@ func (g *grant) forget(sas string) {
 	}
 }
 
-// ends is when a signature ends by its own words; zero: it does not say.
-func ends(sas string) time.Time {
+// ends is when a signature ends, by the options or its own words; zero: unknown.
+func (o Options) ends(account, sas string) time.Time {
+	if t, ok := o.Expires[account]; ok {
+		return t
+	}
 	q, err := url.ParseQuery(sas)
 	if err != nil {
 		return time.Time{}
@@ -215,7 +233,7 @@ func (s *Store) Identity(ctx context.Context) (store.Identity, error) {
 		}
 		return id, nil
 	case len(o.SAS) > 0:
-		return store.Identity{Name: o.Account, Source: "adls.sas-token", Expires: ends(strings.TrimPrefix(o.sas(o.Account), "?"))}, nil
+		return store.Identity{Name: o.Account, Source: "adls.sas-token", Expires: o.ends(o.Account, strings.TrimPrefix(o.sas(o.Account), "?"))}, nil
 	case o.Key != "":
 		return store.Identity{Name: o.Account, Source: "shared key"}, nil
 	case o.Anonymous:

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/fault"
 )
@@ -24,6 +25,19 @@ func FromProperties(p map[string]string) (Options, error) {
 			}
 			account, _, _ := strings.Cut(strings.TrimPrefix(rest, "."), ".")
 			o.SAS[account] = value
+		}
+	}
+	for key, value := range p {
+		if rest, ok := strings.CutPrefix(key, "adls.sas-token-expires-at-ms"); ok && value != "" {
+			ms, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return o, fault.New(fault.Invalid, key, "%q is no time in milliseconds since 1970", value)
+			}
+			account, _, _ := strings.Cut(strings.TrimPrefix(rest, "."), ".")
+			if o.Expires == nil {
+				o.Expires = map[string]time.Time{}
+			}
+			o.Expires[account] = time.UnixMilli(ms)
 		}
 	}
 	if text := p["adls.connection-string"]; text != "" {

@@ -24,6 +24,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+// Inner implements store.Decorator.
+func (s *Store) Inner() store.Store { return s.Store }
+
 // New caches up to limit bytes of inner. immutable tells the keys whose objects never change once they exist; nil: none.
 // A span of more than a quarter of the limit is not kept.
 func New(inner store.Store, limit int64, immutable func(key string) bool) *Store {

@@ -22,6 +22,9 @@ var _ store.Store = (*Store)(nil)
 // New meters inner.
 func New(inner store.Store) *Store { return &Store{inner: inner} }
 
+// Inner implements store.Decorator.
+func (s *Store) Inner() store.Store { return s.inner }
+
 // Total is the usage so far.
 func (s *Store) Total() store.Usage { return s.total.Usage() }
 

@@ -38,6 +38,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+// Inner implements store.Decorator.
+func (s *Store) Inner() store.Store { return s.inner }
+
 // New decorates inner.
 func New(inner store.Store, o Options) *Store {
 	if o.Tries == 0 {

@@ -62,7 +62,7 @@ func TestAnswersAreClassified(t *testing.T) {
 		{412, "PreconditionFailed", fault.Stale, fault.Conflict, false, ""},
 		{409, "ConditionalRequestConflict", fault.Conflict, fault.Conflict, true, ""},
 		{503, "SlowDown", fault.Exhausted, fault.Exhausted, true, ""},
-		{503, "", fault.Exhausted, fault.Exhausted, true, ""},
+		{503, "", fault.Exhausted, fault.Unclassified, true, ""},
 		{429, "TooManyRequests", fault.Exhausted, fault.Exhausted, true, ""},
 		{500, "InternalError", fault.Unclassified, fault.Unclassified, true, ""},
 		{502, "", fault.Unclassified, fault.Unclassified, true, ""},

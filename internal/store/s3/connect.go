@@ -14,17 +14,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 const (
 	fallbackRegion = "us-east-1"
 	// headerTimeout is how long a server may think before it answers; the answer itself may take any time.
 	headerTimeout = time.Minute
+	// early is how long before their end credentials are renewed.
+	early = time.Minute
 )
 
 // connect makes the client at its first use. It reads configuration files and sends nothing.
 func (s *Store) connect() (*s3.Client, error) {
-	s.once.Do(func() { s.client, s.err = s.options.client() })
+	s.once.Do(func() {
+		if s.client, s.err = s.options.client(); s.err == nil {
+			s.keys, _ = s.client.Options().Credentials.(*aws.CredentialsCache)
+		}
+	})
 	return s.client, s.err
 }
 
@@ -42,7 +49,10 @@ func (o Options) client() (*s3.Client, error) {
 	if o.Region != "" {
 		load = append(load, config.WithRegion(o.Region))
 	}
-	if o.AccessKey != "" {
+	switch {
+	case o.Renew != nil:
+		load = append(load, config.WithCredentialsProvider(renewed(o.Renew)))
+	case o.AccessKey != "":
 		load = append(load, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(o.AccessKey, o.Secret, o.Session)))
 	}
 	c, err := config.LoadDefaultConfig(context.Background(), load...)
@@ -58,7 +68,7 @@ func (o Options) client() (*s3.Client, error) {
 	case o.RoleARN != "":
 		c.Credentials = aws.NewCredentialsCache(told{stscreds.NewAssumeRoleProvider(sts.NewFromConfig(c), o.RoleARN, o.assume)})
 	default:
-		c.Credentials = aws.NewCredentialsCache(told{c.Credentials})
+		c.Credentials = aws.NewCredentialsCache(told{c.Credentials}, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = early })
 	}
 	return s3.NewFromConfig(c, o.apply), nil
 }
@@ -87,12 +97,55 @@ func (o Options) apply(c *s3.Options) {
 	c.DisableLogOutputChecksumValidationSkipped = true
 }
 
+// renewed is credentials that somebody hands out again and again.
+type renewed func(context.Context) (Keys, error)
+
+// Retrieve implements aws.CredentialsProvider.
+func (r renewed) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	k, err := r(ctx)
+	if err != nil {
+		return aws.Credentials{}, fault.New(fault.Denied, "credentials", "they could not be renewed").WithCause(err)
+	}
+	return aws.Credentials{
+		AccessKeyID: k.AccessKey, SecretAccessKey: k.Secret, SessionToken: k.Session, Source: "handed out by the catalog",
+		CanExpire: !k.Expires.IsZero(), Expires: k.Expires,
+	}, nil
+}
+
+// ended drops credentials that the server says have ended. It reports whether there will be others.
+func (s *Store) ended() bool {
+	if s.options.Renew == nil || s.keys == nil {
+		return false
+	}
+	s.keys.Invalidate()
+	return true
+}
+
+// Identity implements store.Identified.
+func (s *Store) Identity(ctx context.Context) (store.Identity, error) {
+	if _, err := s.connect(); err != nil {
+		return store.Identity{}, err
+	}
+	if s.keys == nil {
+		return store.Identity{Source: "anonymous"}, nil
+	}
+	c, err := s.keys.Retrieve(ctx)
+	if err != nil {
+		return store.Identity{}, err
+	}
+	id := store.Identity{Name: c.AccessKeyID, Source: c.Source, Expires: s.options.Expires}
+	if c.CanExpire {
+		id.Expires = c.Expires
+	}
+	return id, nil
+}
+
 // told makes the failure to find credentials an error that says what to do.
 type told struct{ aws.CredentialsProvider }
 
 func (t told) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	c, err := t.CredentialsProvider.Retrieve(ctx)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && fault.ClassOf(err) == fault.Unclassified {
 		err = fault.New(fault.Denied, "credentials", "none could be found").WithCause(err).
 			WithFix("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or s3.access-key-id and s3.secret-access-key of the catalog; s3.anonymous reads public buckets")
 	}

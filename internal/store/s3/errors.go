@@ -26,7 +26,18 @@ var (
 	deleting = act{permission: "s3:DeleteObject"}
 )
 
-// classify names what failed, why, and what can be done.
+// classify names what failed, why, and what can be done. Credentials that have ended pass if there are others.
+func (s *Store) classify(ctx context.Context, key string, p place, a act, err error) error {
+	err = classify(ctx, key, p, a, err)
+	var e *fault.Error
+	if errors.As(err, &e) && e.Fix == tokenEnded && s.ended() {
+		e.Retry = true
+	}
+	return err
+}
+
+const tokenEnded = "the session token has expired: get another one"
+
 func classify(ctx context.Context, key string, p place, a act, err error) error {
 	if err == nil {
 		return nil
@@ -74,7 +85,7 @@ func coded(code string, p place) *fault.Error {
 	case "NoSuchBucket":
 		return fault.New(fault.NotFound, "", "there is no bucket %q", p.bucket).WithFix("check the bucket's name and s3.endpoint")
 	case "ExpiredToken", "ExpiredTokenException":
-		return fault.New(fault.Denied, "", "").WithFix("the session token has expired: get another one")
+		return fault.New(fault.Denied, "", "").WithFix(tokenEnded)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "AuthFailure":
 		return fault.New(fault.Denied, "", "").WithFix("check the access key, its secret and the session token")
 	case "RequestTimeTooSkewed":
@@ -103,11 +114,11 @@ func byStatus(status int, a act, p place) *fault.Error {
 		return fault.New(fault.Conflict, "", "somebody else wrote it first")
 	case status == http.StatusRequestedRangeNotSatisfiable:
 		return fault.New(fault.Corrupt, "", "the range begins behind the object's end")
-	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && a.changed != fault.Conflict:
 		return fault.New(fault.Exhausted, "", "").WithRetry()
 	case status == http.StatusNotImplemented:
 		return fault.New(fault.Unsupported, "", "")
-	case status >= 500:
+	case status >= 500: // a write may have been done, by a server behind the one that answered
 		return fault.New(fault.Unclassified, "", "").WithRetry()
 	}
 	return fault.New(fault.Invalid, "", "")

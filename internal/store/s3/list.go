@@ -37,7 +37,7 @@ func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
 			client, err := s.connect()
 			if err == nil {
 				used.Add(store.Usage{Heads: 1})
-				out[i], err = stat(ctx, client, key, p)
+				out[i], err = s.stat(ctx, client, key, p)
 			}
 			out[i].Key, out[i].Err = key, err
 			pass.Leave(err)
@@ -48,10 +48,10 @@ func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
 	return out
 }
 
-func stat(ctx context.Context, client *s3.Client, key string, p place) (store.Info, error) {
+func (s *Store) stat(ctx context.Context, client *s3.Client, key string, p place) (store.Info, error) {
 	out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &p.bucket, Key: &p.name})
 	if err != nil {
-		return store.Info{}, classify(ctx, key, p, reading, err)
+		return store.Info{}, s.classify(ctx, key, p, reading, err)
 	}
 	return info(key, out.ContentLength, out.ETag, out.LastModified), nil
 }
@@ -108,7 +108,7 @@ func (s *Store) page(ctx context.Context, prefix string, p place, start string, 
 	store.Count(ctx, store.Usage{Lists: 1})
 	out, err := client.ListObjectsV2(ctx, in)
 	if err != nil {
-		return nil, false, classify(ctx, prefix, p, listing, err)
+		return nil, false, s.classify(ctx, prefix, p, listing, err)
 	}
 	var infos []store.Info
 	for _, o := range out.Contents {
@@ -165,7 +165,7 @@ func (s *Store) deleteBatch(ctx context.Context, keys []string) (err error) {
 	store.Count(ctx, store.Usage{Deletes: 1})
 	out, err := client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &first.bucket, Delete: d})
 	if err != nil {
-		return classify(ctx, keys[0], first, deleting, err)
+		return s.classify(ctx, keys[0], first, deleting, err)
 	}
 	for _, e := range out.Errors {
 		if aws.ToString(e.Code) != "NoSuchKey" {

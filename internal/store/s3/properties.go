@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/fault"
 )
@@ -26,6 +27,13 @@ func FromProperties(p map[string]string) (Options, error) {
 	if (o.AccessKey == "") != (o.Secret == "") {
 		return o, fault.New(fault.Invalid, "s3.access-key-id", "a key and its secret are given together or not at all").
 			WithFix("set both s3.access-key-id and s3.secret-access-key")
+	}
+	if text := p["s3.session-token-expires-at-ms"]; text != "" {
+		ms, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return o, fault.New(fault.Invalid, "s3.session-token-expires-at-ms", "%q is no time in milliseconds since 1970", text)
+		}
+		o.Expires = time.UnixMilli(ms)
 	}
 	if o.Endpoint != "" {
 		if u, err := url.Parse(o.Endpoint); err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http") {

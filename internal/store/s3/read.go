@@ -41,7 +41,7 @@ func (g getter) Get(ctx context.Context, key string, tag store.Tag, q store.Span
 		if errors.As(err, &e) && e.HTTPStatusCode() == http.StatusRequestedRangeNotSatisfiable {
 			return nil, ranges.ErrOutside
 		}
-		return nil, classify(ctx, key, p, reading, err)
+		return nil, g.classify(ctx, key, p, reading, err)
 	}
 	a := &ranges.Answer{Body: out.Body, Tag: tagOf(out.ETag), Len: -1}
 	if out.ContentLength != nil {
@@ -61,7 +61,7 @@ func (g getter) Head(ctx context.Context, key string) (store.Info, error) {
 		return store.Info{}, fault.About(key, err)
 	}
 	p, _ := object(key)
-	return stat(ctx, client, key, p)
+	return g.stat(ctx, client, key, p)
 }
 
 // tagOf is an entity tag without its quotes, which not every server sends everywhere.

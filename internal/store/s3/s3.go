@@ -14,7 +14,9 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/skomerdb/skomer/internal/fault"
@@ -35,16 +37,27 @@ const (
 
 // Options say how to reach the buckets. The zero value is Amazon S3 with the credentials that its own tools would find.
 type Options struct {
-	Endpoint                     string // URL; empty: Amazon's, or AWS_ENDPOINT_URL_S3
-	Region                       string // empty: from the environment or the profile, else us-east-1
-	AccessKey, Secret, Session   string // static credentials; an empty AccessKey: the usual chain
-	Profile                      string // of the shared configuration files
-	RoleARN, RoleSession, RoleID string // a role to assume with those credentials, the session's name, the external id
-	Anonymous                    bool   // do not sign requests
-	PathStyle                    *bool  // bucket in the path, not in the host name; nil: if there is an endpoint of one's own
+	Endpoint                     string    // URL; empty: Amazon's, or AWS_ENDPOINT_URL_S3
+	Region                       string    // empty: from the environment or the profile, else us-east-1
+	AccessKey, Secret, Session   string    // static credentials; an empty AccessKey: the usual chain
+	Profile                      string    // of the shared configuration files
+	RoleARN, RoleSession, RoleID string    // a role to assume with those credentials, the session's name, the external id
+	Expires                      time.Time // of static credentials; zero: never, or unknown
+	Anonymous                    bool      // do not sign requests
+	PathStyle                    *bool     // bucket in the path, not in the host name; nil: if there is an endpoint of one's own
+
+	// Renew gives credentials that last longer than those in use, in place of the above. It is asked before those end, and when the
+	// server says that they have.
+	Renew func(context.Context) (Keys, error)
 
 	Concurrency int   // requests on their way at once; 0: 64
 	PartBytes   int64 // objects of more bytes are uploaded in parts of so many; 0: 64 MiB
+}
+
+// Keys are credentials of AWS.
+type Keys struct {
+	AccessKey, Secret, Session string
+	Expires                    time.Time // zero: never, or unknown
 }
 
 // Store is the buckets that one identity reaches.
@@ -55,6 +68,7 @@ type Store struct {
 
 	once   sync.Once
 	client *s3.Client
+	keys   *aws.CredentialsCache // nil: requests are not signed
 	err    error
 }
 

@@ -74,7 +74,7 @@ func (s *Store) put(ctx context.Context, key string, when condition, body io.Rea
 		send = u.parts
 	}
 	tag, err := send(ctx)
-	err = classify(ctx, key, p, writing, err)
+	err = s.classify(ctx, key, p, writing, err)
 	return tag, err
 }
 
