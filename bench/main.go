@@ -29,6 +29,7 @@ var rows = map[int]row{
 	1:  {"warm equality on a random id over 2,000 files, against DuckDB", warmEquality},
 	14: {"full scan with a filter and no index, against DuckDB", fullScan},
 	15: {"add and drop on 50,000 files; a build commit at a million artifacts", lifeCycle},
+	16: {"200 predicates of every selectivity, as planned against the plain scan", costRule},
 	17: {"process start to exit on a small table, against the duckdb program", processStart},
 	18: {"the bytes read for one row of a file of ten million", needlePages},
 	19: {"what a million position deletes over 100 files add to a scan", positionDeletes},

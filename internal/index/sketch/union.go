@@ -33,12 +33,17 @@ func (u *Union) Add(s *Sketch) error {
 			return err
 		}
 	}
-	u.Counts.add(s.Counts)
-	u.order.merge(s.order)
 	if err := u.theta.Update(s.theta); err != nil {
 		return fault.Wrap(fault.Corrupt, "theta sketch", err)
 	}
-	return guarded("HLL sketch", func() error { return u.hll.UpdateSketch(s.hll) })
+	err := guarded("HLL and KLL sketch", func() error {
+		u.order.merge(s.order)
+		return u.hll.UpdateSketch(s.hll)
+	})
+	if err == nil {
+		u.Counts.add(s.Counts)
+	}
+	return err
 }
 
 func (u *Union) start(s *Sketch) (err error) {
