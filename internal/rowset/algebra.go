@@ -1,6 +1,9 @@
 package rowset
 
-import "fmt"
+import (
+	"fmt"
+	"sort"
+)
 
 // And is the rows in both sets. Sets of different sizes panic.
 func And(a, b *Set) *Set {
@@ -75,14 +78,33 @@ func Slice(s *Set, start, end uint32) *Set {
 	if start > end || end > s.size {
 		panic(fmt.Sprintf("rowset: slice [%d, %d) of %d rows", start, end, s.size))
 	}
-	var out []Range
-	if s.bits != nil && start%64 == 0 {
-		return FromBits(end-start, s.bits[start/64:])
+	if s.bits != nil {
+		return FromBits(end-start, shifted(s.bits[start/64:(uint64(end)+63)/64], start%64))
 	}
-	for _, r := range intersectRanges(s.Ranges(), []Range{{start, end}}) {
-		out = append(out, Range{r.Start - start, r.End - start})
+	first := sort.Search(len(s.ranges), func(i int) bool { return s.ranges[i].End > start })
+	var out []Range
+	for _, r := range s.ranges[first:] {
+		if r.Start >= end {
+			break
+		}
+		out = append(out, Range{max(r.Start, start) - start, min(r.End, end) - start})
 	}
 	return (&Set{size: end - start, ranges: out}).compact()
+}
+
+// shifted is words without their first by bits, of which there are fewer than 64.
+func shifted(words []uint64, by uint32) []uint64 {
+	if by == 0 {
+		return words
+	}
+	out := make([]uint64, len(words))
+	for i, w := range words {
+		out[i] = w >> by
+		if i+1 < len(words) {
+			out[i] |= words[i+1] << (64 - by)
+		}
+	}
+	return out
 }
 
 // Verdict is what an index says of a predicate: every row of Must matches, no row outside May does.
