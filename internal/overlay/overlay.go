@@ -214,7 +214,7 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 	}
 	b, err := o.parse(key, number, raw)
 	if err != nil {
-		return o.brokenVersion(number, err), nil //nolint:nilerr // a broken version is no index, not an error
+		return o.brokenVersion(number, err), nil
 	}
 	return o.openVersion(ctx, b)
 }

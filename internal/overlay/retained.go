@@ -20,6 +20,9 @@ type Object struct {
 	Modified time.Time // by the store's clock
 }
 
+// Stub reports whether the object can only be the stub of an expired version.
+func (at *Object) Stub() bool { return at.Size <= maxStub }
+
 // Versions lists all versions, the newest first, stubs of expired ones included.
 func (o *Overlay) Versions(ctx context.Context) ([]Object, error) {
 	prefix := o.key("versions") + "/"
@@ -50,6 +53,7 @@ func (o *Overlay) Versions(ctx context.Context) ([]Object, error) {
 const (
 	stubMagic   = "SKOX"
 	stubVersion = 1
+	maxStub     = 128 // bytes; every body is longer
 )
 
 type stub struct {
@@ -119,15 +123,11 @@ type Names struct {
 // namesPage is how many versions are read at once.
 const namesPage = 64
 
-// Names gathers what versions name, without what only the purged indexes of newest need. The artifacts and derived objects that
+// Names gathers what versions name, without what only the indexes named by without need. The artifacts and derived objects that
 // count are those that speak, or would if they were not in quarantine. An error means that it is not known; what is damaged
 // for good is no error, unless it is of a later format.
-func (o *Overlay) Names(ctx context.Context, newest *Version, versions []Object) (*Names, error) {
+func (o *Overlay) Names(ctx context.Context, versions []Object, without map[string]bool) (*Names, error) {
 	n := &Names{Bundles: map[string]bool{}, Chunks: map[string]bool{}, Derived: map[string]bool{}}
-	purged := map[string]bool{}
-	for _, d := range newest.Dropped() {
-		purged[d.ID] = d.Purged
-	}
 	known := map[string]*chunk{}
 	lists := map[string]*derivedList{}
 	for page := range slices.Chunk(versions, namesPage) {
@@ -136,7 +136,7 @@ func (o *Overlay) Names(ctx context.Context, newest *Version, versions []Object)
 			reads[i] = store.Read{Key: v.Key}
 		}
 		for i, r := range o.store.Fetch(ctx, reads) {
-			if err := o.namesOf(ctx, n, page[i], r, purged, known, lists); err != nil {
+			if err := o.namesOf(ctx, n, page[i], r, without, known, lists); err != nil {
 				return nil, err
 			}
 		}
@@ -144,9 +144,12 @@ func (o *Overlay) Names(ctx context.Context, newest *Version, versions []Object)
 	return n, nil
 }
 
-func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Result, purged map[string]bool, known map[string]*chunk, lists map[string]*derivedList) error {
+func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Result, without map[string]bool, known map[string]*chunk, lists map[string]*derivedList) error {
 	if r.Err != nil {
 		return fault.About(at.Key, r.Err)
+	}
+	if isStub(r.Data[0]) {
+		return nil // expired meanwhile
 	}
 	b, err := o.parse(at.Key, at.Number, r.Data[0])
 	if err != nil {
@@ -166,7 +169,7 @@ func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Resu
 		n.Chunks[o.key("chunks", c.name)] = true
 		if v.views[i].chunk != nil {
 			known[c.name] = v.views[i].chunk
-			v.views[i].bundles(n.Bundles, purged)
+			v.views[i].bundles(n.Bundles, without)
 		}
 	}
 	for i, c := range b.lists {
@@ -175,7 +178,7 @@ func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Resu
 			lists[c.name] = list
 			for k := range list.entries {
 				e := &list.entries[k]
-				if !c.dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) && !purged[e.Index] {
+				if !c.dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) && !without[e.Index] {
 					n.Derived[o.key(e.Key)] = true
 				}
 			}
@@ -184,12 +187,23 @@ func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Resu
 	return nil
 }
 
+// Purged is the dropped indexes whose artifacts may be gone from earlier versions.
+func (v *Version) Purged() map[string]bool {
+	out := map[string]bool{}
+	for _, d := range v.Dropped() {
+		if d.Purged {
+			out[d.ID] = true
+		}
+	}
+	return out
+}
+
 // bundles adds the bundles of the artifacts of live indexes.
-func (w *view) bundles(out, purged map[string]bool) {
+func (w *view) bundles(out, without map[string]bool) {
 	named := make([]bool, w.chunk.bundles.n)
 	for i := range w.chunk.artifacts.n {
 		no := w.chunk.bundleNo(i)
-		if no >= len(named) || named[no] || w.liveIndex(i) < 0 || purged[w.chunk.indexes[w.chunk.index(i)]] {
+		if no >= len(named) || named[no] || w.liveIndex(i) < 0 || without[w.chunk.indexes[w.chunk.index(i)]] {
 			continue
 		}
 		if b, ok := w.chunk.bundle(i); ok {

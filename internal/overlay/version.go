@@ -102,6 +102,11 @@ func (v *Version) AppendFind(dst []Placement, path string) []Placement {
 	return v.find(dst, path, false)
 }
 
+// AppendCovering appends to dst what Find returns, and the artifacts of indexes in quarantine.
+func (v *Version) AppendCovering(dst []Placement, path string) []Placement {
+	return v.find(dst, path, true)
+}
+
 func (v *Version) find(dst []Placement, path string, muted bool) []Placement {
 	if len(v.views) == 0 {
 		return dst
