@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/store/azure"
@@ -32,6 +33,20 @@ var Key = base64.StdEncoding.EncodeToString([]byte("a key that only tests use"))
 type Server struct {
 	// Options reach it.
 	Options azure.Options
+	// Authority is its host and port.
+	Authority string
+}
+
+// SAS is a signature for a container that lasts so long. permissions are letters as the service knows them: r, a, c, w, d, l.
+func (s *Server) SAS(t testing.TB, of, permissions string, lasts time.Duration) string {
+	t.Helper()
+	cred, err := container.NewSharedKeyCredential(Account, Key)
+	require.NoError(t, err)
+	values, err := sas.BlobSignatureValues{
+		Protocol: sas.ProtocolHTTPSandHTTP, ExpiryTime: time.Now().UTC().Add(lasts), Permissions: permissions, ContainerName: of,
+	}.SignWithSharedKey(cred)
+	require.NoError(t, err)
+	return values.Encode()
 }
 
 // Start starts a server with some containers. around may be nil; else it sees every request before the server does. SKOMER_AZURITE is
@@ -64,7 +79,10 @@ func Start(t testing.TB, around func(http.Handler) http.Handler, containers ...s
 		t.Cleanup(proxy.Close)
 		endpoint = proxy.URL
 	}
-	return &Server{Options: azure.Options{Account: Account, Key: Key, Endpoint: endpoint + "/" + Account}}
+	return &Server{
+		Options:   azure.Options{Account: Account, Key: Key, Endpoint: endpoint + "/" + Account},
+		Authority: strings.TrimPrefix(endpoint, "http://"),
+	}
 }
 
 // launch starts the program, which ends with the test, and gives its endpoint.
