@@ -91,6 +91,9 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 		covered := make([]bool, len(st.Indexes))
 		found = v.AppendFind(found[:0], path)
 		for _, p := range found {
+			if st.Indexes[p.Index].Problem != "" {
+				continue
+			}
 			info, ok := v.Artifact(p.At)
 			if !ok {
 				st.Rejected["unreadable"]++
