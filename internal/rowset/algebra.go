@@ -78,6 +78,9 @@ func Slice(s *Set, start, end uint32) *Set {
 	if start > end || end > s.size {
 		panic(fmt.Sprintf("rowset: slice [%d, %d) of %d rows", start, end, s.size))
 	}
+	if start == end {
+		return None(0)
+	}
 	if s.bits != nil {
 		return FromBits(end-start, shifted(s.bits[start/64:(uint64(end)+63)/64], start%64))
 	}
