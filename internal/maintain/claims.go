@@ -64,6 +64,7 @@ func declare(ctx context.Context, o *overlay.Overlay, f overlay.InFlight) (*clai
 	var err error
 	if c.tag, err = o.Declare(ctx, f); err != nil {
 		process.active.Delete(f.BuildID)
+		_ = withdraw(ctx, o, f.BuildID) // it may be there all the same; at worst others wait for its lease
 		return nil, nil, err
 	}
 	taken, err := c.taken(ctx)
@@ -100,10 +101,20 @@ func (c *claim) end(ctx context.Context) error {
 	close(c.stop)
 	c.done.Wait()
 	process.active.Delete(c.declared.BuildID)
-	return c.overlay.Withdraw(context.WithoutCancel(ctx), c.declared.BuildID)
+	return withdraw(ctx, c.overlay, c.declared.BuildID)
 }
 
-// taken is the targets of live claims that came first.
+// withdraw tries a few times: others wait for a declaration that stays.
+func withdraw(ctx context.Context, o *overlay.Overlay, build string) (err error) {
+	for range 3 {
+		if err = o.Withdraw(context.WithoutCancel(ctx), build); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// taken is the targets of live claims that may have come first.
 func (c *claim) taken(ctx context.Context) (map[hashedTarget]bool, error) {
 	all, err := c.overlay.InFlight(ctx)
 	if err != nil {
@@ -132,13 +143,14 @@ func (c *claim) taken(ctx context.Context) (map[hashedTarget]bool, error) {
 // hashedTarget is a target as declarations write it.
 type hashedTarget struct{ hash, index string }
 
-// before tells whether f was declared before own, by the store's clock.
+// before tells whether f may have been declared before own, by the store's clock. Of two that were declared at the same time both yield
+// where both see the other: they come back at different times.
 func before(f, own overlay.InFlight) bool {
 	since := f.SinceMs
 	if since == 0 {
 		since = f.Renewed.UnixMilli()
 	}
-	return since < own.SinceMs || since == own.SinceMs && f.BuildID < own.BuildID
+	return since <= own.SinceMs
 }
 
 // alive tells whether the writer of a declaration may still be at work.
