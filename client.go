@@ -17,6 +17,7 @@ import (
 	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/cache"
 	"github.com/skomerdb/skomer/internal/telemetry"
@@ -39,6 +40,7 @@ type Client struct {
 	catalogs lake.Catalogs
 	footers  *parquetio.Footers
 	readers  *wave.Kept
+	runs     *wave.Runs
 	masks    *mask.Cache
 	metrics  *telemetry.Metrics
 	log      *slog.Logger
@@ -59,7 +61,7 @@ func New(c Config) (*Client, error) {
 	}
 	client := &Client{
 		config: c, stores: newStores(c, known, environ), catalogs: catalog.New(known, environ, nil),
-		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8),
+		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8), runs: wave.NewRuns(c.CacheBytes / 8),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
 		log:    c.Log, shadowing: make(chan struct{}, 1),
@@ -153,7 +155,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 		mapping = append(mapping, lake.Rule{From: m.From, To: m.To})
 	}
 	t := &Table{
-		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{},
+		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{}, maps: &scan.Maps{Runs: c.runs},
 		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
 	}
 	if err := t.refresh(ctx); err != nil {

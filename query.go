@@ -79,7 +79,8 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 }
 
 func (r *Rows) planner() *scan.Planner {
-	return &scan.Planner{Data: r.data, Overlay: r.table.overlayStore, Readers: r.table.client.readers}
+	t := r.table
+	return &scan.Planner{Data: r.data, Overlay: t.overlayStore, Readers: t.client.readers, Maps: t.maps, Prefix: t.overlay.Prefix()}
 }
 
 // lookUpOverlay finds the overlay's version. An overlay that cannot be read is no index, not a failed query.

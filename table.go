@@ -11,6 +11,7 @@ import (
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -26,6 +27,7 @@ type Table struct {
 	overlayStore store.Store
 	overlay      *overlay.Overlay
 	archive      *mask.Archive // of masks, in the overlay
+	maps         *scan.Maps
 	refused      maintain.Refused
 
 	background sync.WaitGroup

@@ -7,12 +7,14 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
 )
 
 // Map is a finished run of a file map over the files that the build covers, in local files that the caller removes. The keys of
 // its objects are still to be chosen.
 type Map struct {
 	IndexID string
+	Covered []overlay.Identity
 	Files   bundle.RunFiles
 	Meta    filemap.Meta
 }
@@ -68,7 +70,7 @@ func (w *writing) finishMaps() error {
 			out.Abandon()
 			return err
 		}
-		w.result.Maps = append(w.result.Maps, Map{m.index.Definition.ID, files, filemap.Meta{
+		w.result.Maps = append(w.result.Maps, Map{m.index.Definition.ID, identities(w.files), files, filemap.Meta{
 			FormatVersion: lineage.FormatVersion, TableUUID: info.TableUUID, SnapshotID: info.SnapshotID, Sequence: info.Sequence,
 			Columns: []lineage.Column{w.files[0].column(w.unit.Snapshot, m.index.Columns[0], m.col)}, Keys: keys, Files: len(w.files),
 		}})

@@ -16,11 +16,23 @@ type Source struct {
 	Keep func(slot int) bool
 }
 
+// SourceError is the failure of one source of a merge.
+type SourceError struct {
+	Source int
+	Err    error
+}
+
+// Error is that of the failure.
+func (e *SourceError) Error() string { return e.Err.Error() }
+
+// Unwrap is the failure.
+func (e *SourceError) Unwrap() error { return e.Err }
+
 // fetched is how many leaves a merge reads at a time from one source.
 const fetched = 64
 
 // Merge writes one run of several, all of one encoding. The result says of every file what its source said: no hit is lost, and
-// "too many" stays. It holds the leaves of one read of each source.
+// "too many" stays. It holds the leaves of one read of each source. A source that cannot be read is a *SourceError.
 func Merge(sources []Source, out Sink) (root []byte, keys uint64, err error) {
 	var n uint64
 	width := maxBits
@@ -43,7 +55,7 @@ func Merge(sources []Source, out Sink) (root []byte, keys uint64, err error) {
 	files, slots := arrange(runs)
 	var in []stream
 	for i := range sources {
-		in = append(in, &renumbered{&stored{Source: &sources[i]}, slots[i]})
+		in = append(in, &renumbered{&stored{Source: &sources[i], no: i}, slots[i]})
 	}
 	return write(sources[0].Run.Encoding, files, n, width, in, out)
 }
@@ -51,6 +63,7 @@ func Merge(sources []Source, out Sink) (root []byte, keys uint64, err error) {
 // stored streams the entries of a run.
 type stored struct {
 	*Source
+	no      int
 	leaf    int
 	raw     [][]byte // leaves that were read, from leaf on, without the empty ones
 	entries []entry
@@ -64,11 +77,11 @@ func (s *stored) next() (e entry, ok bool, err error) {
 			return e, false, nil
 		}
 		if err := s.load(); err != nil {
-			return e, false, err
+			return e, false, &SourceError{s.no, err}
 		}
 	}
 	if e.hash = s.entries[s.at].hash; e.hash < s.last {
-		return e, false, index.Broken("leaf of a file map", "entries are out of order")
+		return e, false, &SourceError{s.no, index.Broken("leaf of a file map", "entries are out of order")}
 	}
 	e, s.last = s.entries[s.at], e.hash
 	s.at++

@@ -3,6 +3,7 @@ package maintain
 import (
 	"context"
 
+	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/overlay"
@@ -22,14 +23,13 @@ type State struct {
 	Store, Data store.Store // the overlay's, the table's
 	Snapshot    *facts.Snapshot
 	Version     *overlay.Version // the newest one known; a phase that commits puts here what its commit left
+	Build       *build.Builder
 	Report      *Report
 }
 
 // phases runs the syncer's phases in their order.
 func (r *run) phases(ctx context.Context) error {
-	s := &State{
-		Overlay: r.Overlay, Store: r.Store, Data: r.Build.Store, Snapshot: r.snapshot, Version: r.report.Version, Report: &r.report,
-	}
+	s := r.state()
 	for _, p := range r.Phases {
 		if err := p.Run(ctx, s); err != nil {
 			return fault.About(p.Name, err)
@@ -37,4 +37,14 @@ func (r *run) phases(ctx context.Context) error {
 		r.report.Version = s.Version
 	}
 	return nil
+}
+
+// state is what a phase would see now.
+func (r *run) state() *State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &State{
+		Overlay: r.Overlay, Store: r.Store, Data: r.Build.Store, Snapshot: r.snapshot, Version: r.report.Version, Build: r.Build,
+		Report: &r.report,
+	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/scan"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 // publish uploads the bundle and commits its artifacts, and what was not worth one; nothing where no file was left.
 func (r *run) publish(ctx context.Context, res *build.Result) error {
 	var changes []overlay.Change
 	if res.Path != "" && len(res.Build.Artifacts) > 0 {
-		if err := r.upload(ctx, res.Path, res.Build.Bundle); err != nil {
+		if err := upload(ctx, r.Store, res.Path, res.Build.Bundle); err != nil {
 			return err
 		}
 		changes = append(changes, overlay.Publish(r.confirm, res.Build))
@@ -31,6 +32,13 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 			return err
 		}
 		changes = append(changes, change)
+	}
+	maps, mapped, err := putMaps(ctx, r.state(), res)
+	if err != nil {
+		return err
+	}
+	if len(maps) > 0 {
+		changes = append(changes, overlay.Derive(maps, nil))
 	}
 	if len(changes) == 0 {
 		return nil
@@ -43,6 +51,7 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 		return err
 	}
 	r.report.Version = receipt.Version
+	r.report.BytesWritten += mapped
 	if published := len(res.Build.Artifacts) - len(receipt.Discarded); published > 0 {
 		r.report.Bundles++
 		r.report.Artifacts += published
@@ -52,13 +61,14 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 	return nil
 }
 
-func (r *run) upload(ctx context.Context, path, key string) error {
+// upload puts a local file under a key that is new.
+func upload(ctx context.Context, st store.Store, path, key string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return fault.Wrap(fault.NotFound, path, err)
 	}
 	defer file.Close()
-	_, err = r.Store.PutNew(ctx, key, file)
+	_, err = st.PutNew(ctx, key, file)
 	return fault.About(key, err)
 }
 

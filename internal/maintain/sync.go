@@ -313,6 +313,7 @@ func (r *run) prepare(id string, u *unit) build.Unit {
 		x, _ := r.index(d)
 		in.Indexes = append(in.Indexes, x)
 	}
+	in.Maps = r.feeds(u.missing)
 	f := &r.snapshot.Files
 	for _, w := range u.files {
 		i := w.ordinal

@@ -27,6 +27,9 @@ type Planner struct {
 	Data    store.Store // the table's
 	Overlay store.Store // the overlay's; unused without a version
 	Readers wave.Readers
+	// Maps asks the table's file maps; nil: they are not asked. Prefix is the overlay's.
+	Maps   *Maps
+	Prefix string
 }
 
 // Options bound a plan.
@@ -47,27 +50,34 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	if o.Explain {
 		out.Decisions = make([]Decision, s.Files.Len())
 	}
-	if err := out.prune(t, o); err != nil {
+	var pruning *plan.Pruning
+	if !o.NoPrune {
+		pruning = plan.Prune(s, t)
+	}
+	left, bytes := out.left(pruning)
+	asks := !o.NoIndex && !o.NoPrune && v != nil && v.Mounted() && t.Kind != predicate.True && left > 0
+	if asks {
+		out.Report.Scanned = cheapScan(left, bytes, o)
+		asks = out.Report.Scanned == ""
+	}
+	e := p.evidence(out, v, o)
+	if asks {
+		if err := e.askMaps(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.fill(pruning); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(out.Files, func(a, b File) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ordinal, b.Ordinal))
-	})
-	out.Report.Unanswered = len(out.Files)
 	if o.Strict {
 		if err := p.lookUpTags(ctx, out.Files); err != nil {
 			return nil, err
 		}
 	}
-	if o.NoIndex || o.NoPrune || v == nil || !v.Mounted() || t.Kind == predicate.True || len(out.Files) == 0 {
-		return out, nil
-	}
-	if out.Report.Scanned = cheapScan(out.Files, o); out.Report.Scanned != "" {
-		return out, nil
-	}
-	e := p.evidence(out, v, o)
-	if err := e.gather(ctx); err != nil {
-		return nil, err
+	if asks {
+		if err := e.gather(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -79,13 +89,22 @@ func (p *Planner) evidence(out *Plan, v *overlay.Version, o Options) *evidence {
 	}}
 }
 
-// prune keeps the files that manifest facts do not rule out.
-func (p *Plan) prune(t *predicate.Tree, o Options) error {
-	f := &p.Snapshot.Files
-	var pruning *plan.Pruning
-	if !o.NoPrune {
-		pruning = plan.Prune(p.Snapshot, t)
+// left is how many files manifest facts do not rule out, and their bytes.
+func (p *Plan) left(pruning *plan.Pruning) (n int, bytes int64) {
+	for i, size := range p.Snapshot.Files.Size {
+		if pruning == nil || pruning.Answers[i] != plan.Out {
+			n++
+			bytes += size
+		}
 	}
+	return n, bytes
+}
+
+// fill keeps the files that neither manifest facts nor file maps rule out, in the order of (path, ordinal).
+func (e *evidence) fill(pruning *plan.Pruning) error {
+	p := e.plan
+	f := &p.Snapshot.Files
+	possible := e.possible(p.Predicate)
 	for i := range f.Len() {
 		verdict := plan.Maybe
 		if pruning != nil {
@@ -104,6 +123,10 @@ func (p *Plan) prune(t *predicate.Tree, o Options) error {
 		if f.Records[i] < 0 || f.Records[i] > math.MaxUint32 {
 			return fault.New(fault.Unsupported, f.Path[i], "holds %d rows, more than a file can be read with", f.Records[i])
 		}
+		if possible != nil && verdict == plan.Maybe && possible[i>>6]>>(i&63)&1 == 0 {
+			e.ruledOut(i)
+			continue
+		}
 		n := uint32(f.Records[i])
 		file := File{Ordinal: i, Path: f.Path[i], Size: f.Size[i], Records: n, Verdict: rowset.Maybe(n)}
 		if verdict == plan.Whole {
@@ -111,17 +134,17 @@ func (p *Plan) prune(t *predicate.Tree, o Options) error {
 		}
 		p.Files = append(p.Files, file)
 	}
+	slices.SortStableFunc(p.Files, func(a, b File) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Ordinal, b.Ordinal))
+	})
+	p.Report.Unanswered = len(p.Files)
 	return nil
 }
 
 // cheapScan is why the files are so little that asking an index costs more, or "".
-func cheapScan(files []File, o Options) string {
-	var bytes int64
-	for _, f := range files {
-		bytes += f.Size
-	}
-	if len(files) <= o.MinFiles && bytes < o.MinBytes {
-		return fmt.Sprintf("%d files of %d bytes are left after pruning: a scan is cheaper", len(files), bytes)
+func cheapScan(files int, bytes int64, o Options) string {
+	if files <= o.MinFiles && bytes < o.MinBytes {
+		return fmt.Sprintf("%d files of %d bytes are left after pruning: a scan is cheaper", files, bytes)
 	}
 	return ""
 }
@@ -136,6 +159,7 @@ type evidence struct {
 	indexes []usable // parallel to version.Indexes
 	asked   map[question]*asked
 	tasks   []*wave.Task
+	mapped  map[*predicate.Leaf]*mapped // the leaves that file maps answer
 }
 
 // usable is a declared index that may say something about the predicate.
@@ -147,14 +171,16 @@ type usable struct {
 	spoke   bool
 }
 
-// question is a leaf asked of an artifact.
+// question is a leaf, or leaves of one conjunction from this one on, asked of an artifact.
 type question struct {
-	at   overlay.Place
-	leaf *predicate.Leaf
+	at     overlay.Place
+	leaf   *predicate.Leaf
+	leaves int
 }
 
 type asked struct {
-	probe *wave.Probe
+	leaves []*predicate.Leaf
+	probe  *wave.Probe
 	task  *wave.Task
 	info  overlay.ArtifactInfo
 }
@@ -167,7 +193,8 @@ type answerOf struct {
 }
 
 func (e *evidence) gather(ctx context.Context) error {
-	if !e.usable() {
+	e.narrowAll()
+	if len(e.plan.Files) == 0 || e.enough() || !e.usable() {
 		return nil
 	}
 	answers, err := e.answers(ctx)
@@ -247,15 +274,7 @@ func (e *evidence) ask(i int, found []overlay.Placement) []answerOf {
 	for k, p := range valid {
 		sources[k] = plan.Source{Kind: e.indexes[p.Index].kind, Columns: e.indexes[p.Index].columns}
 	}
-	var out []answerOf
-	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
-		for _, k := range plan.Choose(l, sources) {
-			if a := e.question(valid[k], l); a != nil {
-				out = append(out, answerOf{l, valid[k], a})
-			}
-		}
-	})
-	return out
+	return e.questions(valid, sources)
 }
 
 // believed runs the lineage check; a rejection is recorded.
@@ -293,8 +312,8 @@ func (e *evidence) reject(p overlay.Placement, file, reason, detail string) {
 	})
 }
 
-func (e *evidence) question(p overlay.Placement, l *predicate.Leaf) *asked {
-	q := question{p.At, l}
+func (e *evidence) question(p overlay.Placement, leaves []*predicate.Leaf) *asked {
+	q := question{p.At, leaves[0], len(leaves)}
 	if a, ok := e.asked[q]; ok {
 		return a
 	}
@@ -302,11 +321,11 @@ func (e *evidence) question(p overlay.Placement, l *predicate.Leaf) *asked {
 	if !ok {
 		return nil
 	}
-	a := &asked{info: info}
-	a.probe = wave.NewProbe(info.Bundle, wave.Artifact{
+	a := &asked{info: info, leaves: leaves}
+	a.probe = wave.NewJointProbe(info.Bundle, wave.Artifact{
 		Kind: e.indexes[p.Index].kind, Rows: info.Rows,
 		Root: span(info.Root), RootCRC: info.Root.CRC, RootData: info.RootInline, Body: span(info.Body),
-	}, l, e.Readers)
+	}, leaves, e.Readers)
 	a.task = &wave.Task{Key: info.Bundle, Steps: a.probe}
 	a.task.Err = a.probe.Prepare()
 	e.asked[q] = a
@@ -326,7 +345,7 @@ func (e *evidence) conclude(answers [][]answerOf) {
 			e.plan.Report.RuledOut++
 			continue
 		}
-		if len(answers[i]) == 0 {
+		if len(answers[i]) == 0 && !f.mapped {
 			e.plan.Report.Unanswered++
 		}
 		kept = append(kept, f)
@@ -338,8 +357,14 @@ func (e *evidence) conclude(answers [][]answerOf) {
 // conclude1 settles the verdict of one file and the tag that its reads must match. Artifacts that saw different tags speak of
 // different bytes: none of them counts. Nor does any where evidence contradicts itself.
 func (e *evidence) conclude1(f *File, answers []answerOf) {
-	before := *f
+	before := f.withoutMaps()
+	if e.options.Strict {
+		before.Tag = f.Tag
+	}
 	tags := e.fold(f, answers)
+	if len(tags) > 0 && f.mapped {
+		tags = append(tags, f.mapTag)
+	}
 	switch tags = slices.Compact(tags); {
 	case !f.Verdict.Must.Empty() && !rowset.AndNot(f.Verdict.Must, f.Verdict.May).Empty():
 		*f = before
@@ -362,6 +387,9 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 		return nil
 	}
 	var by []string
+	if f.mapped && e.plan.Decisions != nil {
+		by = append(by, e.plan.Decisions[f.Ordinal].By)
+	}
 	verdict := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
 		v := rowset.Maybe(f.Records)
 		for _, a := range answers {
@@ -377,7 +405,7 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 			e.indexes[a.place.Index].spoke = true
 			tags = append(tags, a.place.Identity.Tag)
 			if e.plan.Decisions != nil {
-				by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, l, said.May))
+				by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, a.asked.text(), said.May))
 			}
 		}
 		return v
@@ -399,7 +427,7 @@ func (e *evidence) summarise(files int) {
 	for i, d := range e.version.Indexes() {
 		u := e.indexes[i]
 		if u.spoke {
-			r.Used = append(r.Used, d.ID)
+			e.used(d.ID)
 		}
 		if u.ok && u.files < files {
 			r.Missing = append(r.Missing, d.ID)

@@ -25,6 +25,10 @@ type File struct {
 	Verdict rowset.Verdict
 	// Indexed tells that index evidence went into Verdict, so that a changed tag means: again, without it.
 	Indexed bool
+	// mapped tells that a file map spoke, of bytes with mapTag; facts is the verdict without it.
+	mapped bool
+	mapTag store.Tag
+	facts  rowset.Verdict
 }
 
 // Plan is the files to read, in the order of (path, ordinal).
@@ -38,14 +42,14 @@ type Plan struct {
 
 // Report is what planning found out.
 type Report struct {
-	Total    int      // files of the snapshot
-	Pruned   int      // ruled out by manifest facts alone
-	RuledOut int      // ruled out by index evidence
+	Total    int // files of the snapshot
+	Pruned   int // ruled out by manifest facts alone
+	RuledOut int // ruled out by index evidence
 	// Unanswered is the files left for which no index evidence spoke.
 	Unanswered int
-	Used     []string // index ids that spoke
-	Missing  []string // index ids that would help and do not cover every file left
-	Rejected []Rejection
+	Used       []string // index ids that spoke
+	Missing    []string // index ids that would help and do not cover every file left
+	Rejected   []Rejection
 	// Scanned tells that the cost rule chose not to ask any index, and why.
 	Scanned string
 }

@@ -1,0 +1,398 @@
+package scan
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/filemap"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/plan"
+	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
+	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/wave"
+)
+
+// mapped is a leaf put to the file maps of its column.
+type mapped struct {
+	*Coverage
+	looks []*looking // per run; nil: the run says nothing of the leaf
+	// hits is per file the rows that may pass; files that a run speaks for and that are not in it hold none.
+	hits map[int][]rowset.Range
+	may  []uint64 // a bit per file
+}
+
+// looking is a look-up in one run.
+type looking struct {
+	look  *filemap.Look
+	data  [][]byte
+	tasks []*wave.Task
+}
+
+// leafRead is the leaves of a look-up that lie in one object.
+type leafRead struct {
+	of    *looking
+	at    []int // in of.data
+	spans []store.Span
+}
+
+// Need is the leaves, once.
+func (l *leafRead) Need() []store.Span { return l.spans }
+
+// Feed keeps them.
+func (l *leafRead) Feed(data [][]byte) error {
+	for i, at := range l.at {
+		l.of.data[at] = data[i]
+	}
+	l.spans = nil
+	return nil
+}
+
+// askMaps puts those leaves to the file maps that can rule files out, in one wave, or two where roots are not in memory.
+func (e *evidence) askMaps(ctx context.Context) error {
+	if e.Maps == nil {
+		return nil
+	}
+	e.mapped = map[*predicate.Leaf]*mapped{}
+	if _, err := e.speak(ctx, e.plan.Predicate); err != nil {
+		return err
+	}
+	var tasks []*wave.Task
+	for l := range e.mapped {
+		tasks = e.look(l, tasks)
+	}
+	if err := wave.Run(ctx, e.Overlay, tasks); err != nil {
+		return err
+	}
+	for _, m := range e.mapped {
+		e.gatherHits(m)
+	}
+	return nil
+}
+
+// speak finds the coverage for the leaves that matter: file maps say something of a conjunction if they do of one of its kids, of a
+// disjunction if they do of all.
+func (e *evidence) speak(ctx context.Context, t *predicate.Tree) (bool, error) {
+	switch t.Kind {
+	case predicate.Test:
+		return e.cover(ctx, t.Leaf)
+	case predicate.And:
+		some := false
+		for _, k := range t.Kids {
+			says, err := e.speak(ctx, k)
+			if err != nil {
+				return false, err
+			}
+			some = some || says
+		}
+		return some, nil
+	case predicate.Or:
+		for _, k := range t.Kids {
+			if says, err := e.speak(ctx, k); err != nil || !says {
+				return false, err
+			}
+		}
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// cover finds which files the maps of a leaf's column speak for; false if that is none.
+func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) (bool, error) {
+	path := e.plan.Snapshot.Schema.ByID(l.Column.ID())
+	if path == nil || !filemap.Speaks(path, l) {
+		return false, nil
+	}
+	o := e.lineage
+	o.Strict = false
+	c, err := e.coverage(ctx, l.Column.ID(), o)
+	if err != nil || c == nil {
+		return false, err
+	}
+	e.covered(c)
+	if len(c.Runs) > 0 {
+		e.mapped[l] = &mapped{Coverage: c, looks: make([]*looking, len(c.Runs)), hits: map[int][]rowset.Range{}}
+	}
+	return len(c.Runs) > 0, nil
+}
+
+// coverage is that of the file maps on a field, or of the one index that is asked; nil if there is none.
+func (e *evidence) coverage(ctx context.Context, field int, o lineage.Options) (*Coverage, error) {
+	if e.options.Only == "" {
+		return e.Maps.coverage(ctx, e.Planner, e.plan.Snapshot, e.version, field, o)
+	}
+	runs, err := e.Maps.Runs.Load(ctx, e.Overlay, e.Prefix, e.version, func(index string) bool {
+		return index == e.options.Only && OnField(e.version, index, field)
+	})
+	if err != nil || len(runs) == 0 {
+		return nil, err
+	}
+	return Cover(e.plan.Snapshot, runs, o), nil
+}
+
+// covered reports what a coverage does not believe, once.
+func (e *evidence) covered(c *Coverage) {
+	for _, m := range e.mapped {
+		if m.Coverage == c {
+			return
+		}
+	}
+	e.plan.Report.Rejected = append(e.plan.Report.Rejected, c.Rejected...)
+}
+
+// look starts the look-ups of a leaf.
+func (e *evidence) look(l *predicate.Leaf, tasks []*wave.Task) []*wave.Task {
+	m := e.mapped[l]
+	for r, run := range m.Runs {
+		hashes, ok := filemap.Ask(l, run.Run.Encoding)
+		if !ok {
+			continue
+		}
+		look := run.Run.Look(hashes)
+		if look == nil {
+			continue
+		}
+		need := look.Need()
+		k := &looking{look: look, data: make([][]byte, len(need))}
+		m.looks[r] = k
+		reads := map[int]*leafRead{}
+		for i, p := range need {
+			read := reads[p.Object]
+			if read == nil {
+				read = &leafRead{of: k}
+				reads[p.Object] = read
+				k.tasks = append(k.tasks, &wave.Task{Key: e.Prefix + "/" + run.Meta.Objects[p.Object].Key, Steps: read})
+			}
+			read.at = append(read.at, i)
+			read.spans = append(read.spans, store.Span{Off: run.Meta.Objects[p.Object].Off + p.Off, Len: p.Len})
+		}
+		tasks = append(tasks, k.tasks...)
+	}
+	return tasks
+}
+
+// gatherHits turns the look-ups of a leaf into files and rows. A run that could not be read says nothing.
+func (e *evidence) gatherHits(m *mapped) {
+	m.may = slices.Clone(m.uncovers)
+	for r, run := range m.Runs {
+		k := m.looks[r]
+		if k != nil {
+			if err := k.finish(); err != nil {
+				e.plan.Report.Rejected = append(e.plan.Report.Rejected, Rejection{
+					Index: run.Index, Bundle: run.Key, Reason: fault.ClassOf(err).String(), Detail: err.Error(),
+				})
+				if fault.Is(err, fault.Corrupt) {
+					e.forget(run)
+				}
+				k = nil
+			}
+		}
+		if k == nil || k.look.All {
+			m.looks[r] = nil
+			for slot := range m.files[r] {
+				m.each(r, uint32(slot), func(i int) { m.may[i>>6] |= 1 << (i & 63) })
+			}
+			continue
+		}
+		k.look.Hits(func(h filemap.Hit) {
+			m.each(r, h.Slot, func(i int) {
+				m.may[i>>6] |= 1 << (i & 63)
+				m.hits[i] = append(m.hits[i], run.Run.Rows(h))
+			})
+		})
+	}
+}
+
+// finish feeds a look-up.
+func (k *looking) finish() error {
+	for _, t := range k.tasks {
+		if t.Err != nil {
+			return t.Err
+		}
+	}
+	return k.look.Feed(k.data)
+}
+
+// forget makes a cache drop the objects of a run whose leaves are damaged: the next query reads them anew.
+func (e *evidence) forget(run *wave.ListedRun) {
+	f, ok := e.Overlay.(interface{ Forget(key string) })
+	for _, o := range run.Meta.Objects {
+		if ok {
+			f.Forget(e.Prefix + "/" + o.Key)
+		}
+	}
+}
+
+// possible is a bit per file that may hold a match by the file maps; nil: every file may.
+func (e *evidence) possible(t *predicate.Tree) []uint64 {
+	switch t.Kind {
+	case predicate.Test:
+		if m := e.mapped[t.Leaf]; m != nil {
+			return m.may
+		}
+		return nil
+	case predicate.And:
+		var out []uint64
+		for _, k := range t.Kids {
+			kid := e.possible(k)
+			switch {
+			case kid == nil:
+			case out == nil:
+				out = slices.Clone(kid)
+			default:
+				for i := range out {
+					out[i] &= kid[i]
+				}
+			}
+		}
+		return out
+	case predicate.Or:
+		var out []uint64
+		for i, k := range t.Kids {
+			kid := e.possible(k)
+			if kid == nil {
+				return nil
+			}
+			if i == 0 {
+				out = slices.Clone(kid)
+				continue
+			}
+			for w := range out {
+				out[w] |= kid[w]
+			}
+		}
+		return out
+	default:
+		return nil
+	}
+}
+
+// narrowAll tightens the verdicts of the files left by the file maps, and drops those that hold no match.
+func (e *evidence) narrowAll() {
+	if len(e.mapped) == 0 {
+		return
+	}
+	kept := e.plan.Files[:0]
+	e.plan.Report.Unanswered = 0
+	for i := range e.plan.Files {
+		f := e.plan.Files[i]
+		e.narrow(&f)
+		if f.Verdict.May.Empty() {
+			e.plan.Report.RuledOut++
+			continue
+		}
+		if !f.mapped {
+			e.plan.Report.Unanswered++
+		}
+		kept = append(kept, f)
+	}
+	e.plan.Files = kept
+}
+
+// narrow tightens the verdict of a file. Runs that saw another tag than the one that was looked up do not count, nor does any where they saw
+// different bytes or contradict the manifest.
+func (e *evidence) narrow(f *File) {
+	var by []string
+	var tags []store.Tag
+	said := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
+		m := e.mapped[l]
+		if m == nil || !m.Covers(f.Ordinal) || m.looks[m.at[f.Ordinal].run-1] == nil {
+			return rowset.Maybe(f.Records)
+		}
+		run, tag := m.Runs[m.at[f.Ordinal].run-1], m.tag(f.Ordinal)
+		if e.options.Strict && tag != f.Tag {
+			e.rejectTag(run, f, tag)
+			return rowset.Maybe(f.Records)
+		}
+		may := rowset.FromRanges(f.Records, m.hits[f.Ordinal])
+		tags = append(tags, tag)
+		e.used(run.Index)
+		if e.plan.Decisions != nil {
+			by = append(by, fmt.Sprintf("file map of %s on %s: %s", run.Index, l, may))
+		}
+		return rowset.AtMost(may)
+	})
+	slices.Sort(tags)
+	verdict := rowset.Tighten(f.Verdict, said)
+	if tags = slices.Compact(tags); len(tags) != 1 || !rowset.AndNot(verdict.Must, verdict.May).Empty() {
+		return
+	}
+	f.facts, f.Verdict, f.mapTag, f.mapped, f.Indexed = f.Verdict, verdict, tags[0], true, true
+	if !e.options.Strict {
+		f.Tag = f.mapTag
+	}
+	if d := e.plan.Decisions; d != nil {
+		d[f.Ordinal].By, d[f.Ordinal].ByIndex = strings.Join(by, "; "), true
+		d[f.Ordinal].Kept = !verdict.May.Empty()
+		d[f.Ordinal].Must, d[f.Ordinal].May = verdict.Must.Count(), verdict.May.Count()
+	}
+}
+
+// withoutMaps is the file as it was before file maps spoke.
+func (f *File) withoutMaps() File {
+	out := *f
+	if f.mapped {
+		out.Verdict, out.Tag, out.mapped, out.Indexed = f.facts, "", false, false
+	}
+	return out
+}
+
+func (e *evidence) rejectTag(run *wave.ListedRun, f *File, tag store.Tag) {
+	r := Rejection{Index: run.Index, Bundle: run.Key, File: f.Path, Reason: lineage.TagMismatch.String()}
+	r.Detail = fmt.Sprintf("entity tag mismatch (expected %s, got %s)", f.Tag, tag)
+	if f.Tag == "" {
+		r.Reason, r.Detail = lineage.TagUnknown.String(), "entity tag of the data file was not looked up"
+	}
+	if !slices.Contains(e.plan.Report.Rejected, r) {
+		e.plan.Report.Rejected = append(e.plan.Report.Rejected, r)
+	}
+}
+
+// ruledOut reports a file that file maps rule out.
+func (e *evidence) ruledOut(i int) {
+	e.plan.Report.RuledOut++
+	if e.plan.Report.RuledOut == 1 {
+		for _, m := range e.mapped {
+			for r, run := range m.Runs {
+				if m.looks[r] != nil {
+					e.used(run.Index)
+				}
+			}
+		}
+	}
+	if d := e.plan.Decisions; d != nil {
+		d[i] = Decision{File: i, By: "file maps: no row matches", ByIndex: true}
+		for l, m := range e.mapped {
+			if m.Covers(i) && m.may[i>>6]>>(i&63)&1 == 0 {
+				d[i].By = fmt.Sprintf("file map of %s on %s: not among the files that hold it", m.Runs[m.at[i].run-1].Index, l)
+			}
+		}
+	}
+}
+
+// used notes that an index narrowed something.
+func (e *evidence) used(index string) {
+	if !slices.Contains(e.plan.Report.Used, index) {
+		e.plan.Report.Used = append(e.plan.Report.Used, index)
+	}
+}
+
+// mapEnough is the bytes of data that are read rather than asking for rows: an artifact costs its root and a block, two round trips.
+const mapEnough = 1 << 20
+
+// enough reports whether file maps left so little of files that they cover that artifacts need not be asked.
+func (e *evidence) enough() bool {
+	var bytes int64
+	for i := range e.plan.Files {
+		f := &e.plan.Files[i]
+		if !f.mapped {
+			return false
+		}
+		bytes += f.Size / max(int64(f.Records), 1) * f.Verdict.May.Count()
+	}
+	return bytes < min(mapEnough, e.options.MinBytes*4)
+}
