@@ -36,6 +36,30 @@ func (iv Interval) Above(key []byte) bool {
 	return c > 0 || c == 0 && iv.HiOpen
 }
 
+// Common is the keys in an interval of both lists, which ascend and are disjoint, as the result is.
+func Common(a, b []Interval) []Interval {
+	var out []Interval
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		x := a[i]
+		if c := bytes.Compare(b[j].Lo, x.Lo); c > 0 || c == 0 && b[j].LoOpen {
+			x.Lo, x.LoOpen = b[j].Lo, b[j].LoOpen
+		}
+		bEndsFirst := !b[j].NoHi && (x.NoHi || bytes.Compare(b[j].Hi, x.Hi) < 0 || bytes.Equal(b[j].Hi, x.Hi) && b[j].HiOpen)
+		if bEndsFirst {
+			x.Hi, x.HiOpen, x.NoHi = b[j].Hi, b[j].HiOpen, false
+		}
+		if c := bytes.Compare(x.Lo, x.Hi); x.NoHi || c < 0 || c == 0 && !x.LoOpen && !x.HiOpen {
+			out = append(out, x)
+		}
+		if bEndsFirst {
+			j++
+		} else {
+			i++
+		}
+	}
+	return out
+}
+
 // Ask is what a leaf without its sign asks of keys: it is true of a value whose key lies in one of the intervals.
 type Ask struct {
 	In    []Interval // ascending, disjoint; none for null and NaN tests

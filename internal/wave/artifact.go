@@ -25,12 +25,12 @@ type Readers interface {
 	Put(bundle string, root int64, r index.Reader, bytes int)
 }
 
-// Probe is one leaf asked of one artifact: the root is fetched, verified and opened if no reader is kept, then the
+// Probe is one leaf, or leaves of one conjunction, asked of one artifact: the root is fetched, verified and opened if no reader is kept, then the
 // reader's own probe runs. Every failure leaves the verdict at "maybe".
 type Probe struct {
 	bundle  string
 	art     Artifact
-	leaf    *predicate.Leaf
+	leaves  []*predicate.Leaf
 	readers Readers
 	inner   index.Probe
 	failed  bool
@@ -42,9 +42,14 @@ const maxWaves = 16
 
 // NewProbe starts a probe of the artifact in bundle.
 func NewProbe(bundle string, art Artifact, leaf *predicate.Leaf, readers Readers) *Probe {
-	p := &Probe{bundle: bundle, art: art, leaf: leaf, readers: readers}
+	return NewJointProbe(bundle, art, []*predicate.Leaf{leaf}, readers)
+}
+
+// NewJointProbe is NewProbe for the conjunction of leaves, which the kind must answer (index.Joint).
+func NewJointProbe(bundle string, art Artifact, leaves []*predicate.Leaf, readers Readers) *Probe {
+	p := &Probe{bundle: bundle, art: art, leaves: leaves, readers: readers}
 	if r := readers.Get(bundle, art.Root.Off); r != nil {
-		p.inner = r.Probe(leaf)
+		p.inner = p.ask(r)
 	}
 	return p
 }
@@ -102,8 +107,18 @@ func (p *Probe) open(root []byte) error {
 	}
 	p.failed = false
 	p.readers.Put(p.bundle, p.art.Root.Off, r, len(root))
-	p.inner = r.Probe(p.leaf)
+	p.inner = p.ask(r)
 	return nil
+}
+
+func (p *Probe) ask(r index.Reader) index.Probe {
+	if len(p.leaves) == 1 {
+		return r.Probe(p.leaves[0])
+	}
+	if all, ok := r.(index.JointReader); ok {
+		return all.ProbeAll(p.leaves)
+	}
+	return index.Settled(rowset.Maybe(p.art.Rows))
 }
 
 // Verdict is the answer over the artifact's rows; rowset.Maybe until it is known.

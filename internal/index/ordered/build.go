@@ -10,10 +10,17 @@ import (
 // NewBuilder starts an external sort of the column. Pairs are gathered up to the budget, sorted and spilled as runs to
 // Budget.TempDir (the system's where it is empty), and merged by Finish. Null and NaN rows take a bit a row at most beside it.
 func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, error) {
-	e, err := index.OneColumn(name, spec.Columns)
+	parts, err := partsOf(spec.Columns)
 	if err != nil {
 		return nil, err
 	}
+	if len(parts) > 1 {
+		return &tupleBuilder{
+			parts: parts, tuples: newTuples(parts), count: index.RowCount{Want: spec.Rows},
+			sorter: newSorter(tupleEncoding, spec.Rows, budget), sizes: k.orDefault(),
+		}, nil
+	}
+	e := parts[0].enc
 	return &builder{
 		enc: e, keys: index.NewKeys(e), count: index.RowCount{Want: spec.Rows},
 		nulls: index.NewRows(spec.Rows), nans: index.NewRows(spec.Rows),
@@ -84,5 +91,47 @@ func writeUnordered(w *bytescan.Writer, body index.Sink, s *rowset.Set) error {
 
 func (b *builder) Close() error {
 	b.nulls, b.nans, b.keys = nil, nil, nil
+	return b.sorter.close()
+}
+
+// tupleBuilder sorts the tuples of several columns.
+type tupleBuilder struct {
+	parts  []part
+	tuples *tuples
+	count  index.RowCount
+	sorter *sorter
+	sizes  sizes
+}
+
+func (b *tupleBuilder) Add(cols []*column.Vector) error {
+	at := b.count.Got
+	if err := b.count.Add(cols[0].Len); err != nil {
+		return err
+	}
+	if err := b.tuples.load(cols); err != nil {
+		return err
+	}
+	for i := range cols[0].Len {
+		if err := b.sorter.addWide(cutKey(b.tuples.of(i)), at+uint32(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *tupleBuilder) Finish(body index.Sink) ([]byte, string, error) {
+	if err := b.count.Done(); err != nil {
+		return nil, "", err
+	}
+	out := newWriter(tupleEncoding, b.count.Want, b.sizes, body)
+	out.parts = b.parts
+	if err := b.sorter.each(out.add); err != nil {
+		return nil, "", err
+	}
+	return out.seal(func(rest *bytescan.Writer) error { return index.WriteUnordered(rest, body, 0, b.count.Want, nil) })
+}
+
+func (b *tupleBuilder) Close() error {
+	b.tuples = nil
 	return b.sorter.close()
 }

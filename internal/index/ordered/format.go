@@ -42,6 +42,12 @@
 //	row set    see package index, AppendRows
 //
 // A key with more than 4,096 runs of rows goes on in the next block, which is then continued.
+//
+// # Version 2
+//
+// An index on several columns. The root starts with u8 version = 2, uv columns, and per column uv field id and its encoding; from
+// the rows on all is as in version 1 for keys of bytes. The key of a row is its tuple (see tuple.go); nulls and NaNs are in the tuples, and the counts of
+// rows without order are 0.
 package ordered
 
 import (
@@ -52,15 +58,16 @@ import (
 )
 
 const (
-	version     = 1
-	maxKey      = 1024
-	blockTarget = 16 << 10
-	maxBlock    = 128 << 10 // a key's posting may overshoot the target
-	pageTarget  = 16 << 10  // also the largest directory that lives in the root
-	maxPages    = 256       // pages grow instead
-	maxPage     = 4 << 20
-	maxRoot     = 2 << 20
-	maxRuns     = 4096 // of one key in one block
+	version       = 1
+	versionTuples = 2
+	maxKey        = 1024
+	blockTarget   = 16 << 10
+	maxBlock      = 128 << 10 // a key's posting may overshoot the target
+	pageTarget    = 16 << 10  // also the largest directory that lives in the root
+	maxPages      = 256       // pages grow instead
+	maxPage       = 4 << 20
+	maxRoot       = 2 << 20
+	maxRuns       = 4096 // of one key in one block
 	// maxSeparators bounds the separators of one directory after their shared bytes are spelled out.
 	maxSeparators = 8 << 20
 	// maxProbe bounds the bytes of blocks that one probe reads. About 600 blocks take as long on an object store as one more

@@ -8,7 +8,7 @@ import (
 
 const name = "ordered"
 
-// Kind is the ordered index. It takes no parameters.
+// Kind is the ordered index, on one column or on several: tuples of values. It takes no parameters.
 type Kind struct{ sizes }
 
 // sizes is what a writer cuts by; the zero value means the constants of format.go. Readers do not depend on it.
@@ -21,9 +21,9 @@ func (s sizes) orDefault() sizes {
 	return s
 }
 
-// Check wants one primitive column outside lists and maps.
+// Check wants primitive columns outside lists and maps, eight at most.
 func (Kind) Check(cols []column.Path, params index.Params) error {
-	if _, err := index.OneColumn(name, cols); err != nil {
+	if _, err := partsOf(cols); err != nil {
 		return err
 	}
 	return index.KnownParams(name, params)
@@ -31,10 +31,13 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 
 // Says is exact for comparisons, IN, prefixes and null and NaN tests, negated or not; LIKE with a literal prefix gives the rows
 // with that prefix. Values that differ only past their first 1,024 bytes, ranges above the read limit and null or NaN sets too
-// large to keep make a single verdict weaker than this.
+// large to keep make a single verdict weaker than this. Of several columns only the first is looked up alone.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
+	if len(cols) > 1 && leaf.Op == predicate.Like && leaf.Negated {
+		return index.Nothing
+	}
 	switch {
-	case !index.About(cols, leaf) || leaf.Op == predicate.Contains:
+	case !index.About(cols[:min(len(cols), 1)], leaf) || leaf.Op == predicate.Contains:
 		return index.Nothing
 	case leaf.Op == predicate.ILike || leaf.Op == predicate.Match:
 		return index.Nothing
@@ -48,4 +51,28 @@ func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
 	default:
 		return index.Exact
 	}
+}
+
+// Joins picks, of one column, comparisons and lists that bound a range together; of several, the leaves on the first columns that have
+// equalities, and on the column behind them.
+func (Kind) Joins(cols []column.Path, leaves []*predicate.Leaf) []*predicate.Leaf {
+	if len(cols) == 1 {
+		return ranges(cols[0].Leaf().ID, leaves)
+	}
+	parts, err := partsOf(cols)
+	if err != nil {
+		return nil
+	}
+	return conjunctionOf(leaves, parts).used
+}
+
+// ranges is the leaves on a column that are intervals of its keys.
+func ranges(id int, leaves []*predicate.Leaf) (out []*predicate.Leaf) {
+	for _, l := range leaves {
+		bounds := l.Op >= predicate.Equal && l.Op <= predicate.StartsWith
+		if len(l.Column.Path) > 0 && l.Column.ID() == id && bounds && !l.Negated && !l.Unknown && !index.PassesNaN(l) {
+			out = append(out, l)
+		}
+	}
+	return out
 }

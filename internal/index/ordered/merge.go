@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/rowset"
 )
@@ -12,7 +13,11 @@ import (
 // Merge merges the sorted blocks of all sources key by key, and sends the rows of each key through the map. It holds one block and one
 // directory page of each source, and the runs of rows of one key or a bit a row.
 func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
-	enc, err := index.Mergeable(name, &spec, sources, m, index.OneColumn)
+	parts, err := partsOf(spec.Columns)
+	if err != nil {
+		return nil, "", err
+	}
+	enc, err := index.Mergeable(name, &spec, sources, m, func(string, []column.Path) (index.Encoding, error) { return keyEncoding(parts), nil })
 	if err != nil {
 		return nil, "", err
 	}
@@ -24,7 +29,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		if readers[i].bodySize != sources[i].Size {
 			return nil, "", index.Broken(name, "body of %d bytes, its root says %d", sources[i].Size, readers[i].bodySize)
 		}
-		if readers[i].enc != readers[0].enc || !readers[i].enc.WidensTo(enc) {
+		if !slices.Equal(readers[i].parts, readers[0].parts) || readers[i].enc != readers[0].enc || !readers[i].enc.WidensTo(enc) || !widen(readers[i].parts, parts) {
 			return nil, "the values of its artifacts were taken in different encodings", nil
 		}
 	}
@@ -36,6 +41,12 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		return nil, reason, err
 	}
 	out := newWriter(enc, spec.Rows, k.orDefault(), body)
+	switch {
+	case len(readers) > 0:
+		out.parts = readers[0].parts
+	case len(parts) > 1:
+		out.parts = parts
+	}
 	if err := mergeKeys(readers, sources, m, out); err != nil {
 		return nil, "", err
 	}

@@ -20,11 +20,11 @@ func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
 }
 
 func open(root []byte, rows uint32) (*reader, error) {
-	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
+	x := &reader{rows: rows}
+	r, err := x.start(root)
 	if err != nil {
 		return nil, err
 	}
-	x := &reader{rows: rows, enc: enc}
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
 		r.Fail("covers %d rows, asked to cover %d", n, rows)
 	}
@@ -42,8 +42,23 @@ func open(root []byte, rows uint32) (*reader, error) {
 	return x, nil
 }
 
+// start reads the version and the encodings.
+func (x *reader) start(root []byte) (r *bytescan.Reader, err error) {
+	if len(root) == 0 || root[0] != versionTuples {
+		r, x.enc, err = index.OpenRoot(name, root, version, maxRoot)
+		return r, err
+	}
+	r = bytescan.NewReader(name+" root", root)
+	if len(root) > maxRoot {
+		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
+	}
+	x.enc, x.parts = tupleEncoding, readParts(r)
+	return r, nil
+}
+
 type reader struct {
 	rows        uint32
+	parts       []part // of tuples; nil: keys are values of one column
 	enc         index.Encoding
 	bodySize    int64
 	nulls, nans index.Unordered
@@ -140,8 +155,57 @@ func (d directory) locate(intervals []interval, end []byte, endContinued bool) [
 	return out
 }
 
+// ProbeAll answers a conjunction in at most two waves.
+func (x *reader) ProbeAll(leaves []*predicate.Leaf) index.Probe {
+	if len(x.parts) > 0 {
+		return x.probeTuples(leaves)
+	}
+	var in []index.Interval
+	sure, used := true, ranges(leaves[0].Column.ID(), leaves)
+	for i, l := range used {
+		ask, ok := index.Asked(l, x.enc)
+		switch {
+		case !ok:
+			return index.Settled(rowset.Maybe(x.rows))
+		case i == 0:
+			in = ask.In
+		default:
+			in = index.Common(in, ask.In)
+		}
+		sure = sure && ask.Exact
+	}
+	if len(used) == 0 {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	return x.probeKeys(in, sure && len(used) == len(leaves))
+}
+
+// probeTuples looks up the tuples that leaves leave.
+func (x *reader) probeTuples(leaves []*predicate.Leaf) index.Probe {
+	c := conjunctionOf(leaves, x.parts)
+	if len(c.used) == 0 {
+		return index.Settled(rowset.Maybe(x.rows))
+	}
+	return x.probeKeys(c.in, c.sure && len(c.used) == len(leaves))
+}
+
+// probeKeys finds the rows whose keys lie in intervals; exact: those rows match for certain.
+func (x *reader) probeKeys(in []index.Interval, exact bool) index.Probe {
+	p := &probe{
+		reader: x, exact: exact, null: x.nulls.Known(x.rows), nan: x.nans.Known(x.rows),
+		may: index.NewRows(x.rows), unsure: index.NewRows(x.rows),
+	}
+	p.side = x.side(in)
+	p.capped = p.least > maxProbe
+	p.firstWave()
+	return p
+}
+
 // Probe answers in at most two waves: directory pages with null and NaN rows, then blocks.
 func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
+	if len(x.parts) > 0 {
+		return x.probeTuples([]*predicate.Leaf{leaf})
+	}
 	ask, ok := index.Asked(leaf, x.enc)
 	if !ok {
 		return index.Settled(rowset.Maybe(x.rows))
@@ -225,7 +289,7 @@ func (p *probe) choose(ask index.Ask) {
 
 type probe struct {
 	*reader
-	leaf *predicate.Leaf
+	leaf *predicate.Leaf // nil: the verdict is about the keys in the side
 	side
 	others            bool // the side is the keys that do not match
 	exact             bool // a key in the intervals asked for matches for certain
@@ -335,6 +399,10 @@ func (p *probe) Verdict() rowset.Verdict {
 	}
 	if p.verdict == nil {
 		isTrue := p.isTrue()
+		if p.leaf == nil {
+			p.verdict = &isTrue
+			return isTrue
+		}
 		v := index.Sign(p.leaf, index.Known{True: isTrue, False: index.FalseOf(isTrue, p.null), Null: p.null, NaN: p.nan})
 		p.verdict = &v
 	}

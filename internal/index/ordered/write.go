@@ -11,6 +11,7 @@ import (
 
 // writer turns sorted pairs into blocks and their directory.
 type writer struct {
+	parts    []part // of tuples
 	enc      index.Encoding
 	narrow   bool
 	variable bool
@@ -204,6 +205,9 @@ func (w *writer) seal(unordered func(*bytescan.Writer) error) ([]byte, string, e
 		dir.append(rest)
 	}
 	root := index.StartRoot(version, w.enc)
+	if len(w.parts) > 0 {
+		root = startTuples(w.parts)
+	}
 	root.Uvarint(uint64(w.rows))
 	root.Uvarint(uint64(w.body.Offset()))
 	root.Bytes(rest.Buf)
