@@ -181,8 +181,8 @@ type question struct {
 type asked struct {
 	leaves []*predicate.Leaf
 	probe  *wave.Probe
-	task  *wave.Task
-	info  overlay.ArtifactInfo
+	task   *wave.Task
+	info   overlay.ArtifactInfo
 }
 
 // answerOf is a placement that may speak for a file, and the question put to it.
