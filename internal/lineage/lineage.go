@@ -52,11 +52,14 @@ type Record struct {
 	ReadFieldIDs []int `json:"read_field_ids,omitempty"`
 	// BlockHashes has, per indexed column, one SHA-256 cut to 128 bits (hex) for every 65,536 rows of the segment, over the
 	// key-v1 encoding of the values.
-	BlockHashes   [][]string `json:"block_hashes,omitempty"`
-	IndexChecksum string     `json:"index_checksum"` // SHA-256 of the body blob
-	FilePath      string     `json:"file_path"`      // bundle
-	BlobType      string     `json:"blob_type"`
-	BlobOffset    int64      `json:"blob_offset"`
-	BlobLength    int64      `json:"blob_length"`
-	Compression   string     `json:"compression,omitempty"`
+	BlockHashes [][]string `json:"block_hashes,omitempty"`
+	// BlockRows is the rows of each block where they are other than 65,536: a merged segment has the blocks of its sources. A block
+	// that lost rows has no hash, "".
+	BlockRows     []uint32 `json:"block_rows,omitempty"`
+	IndexChecksum string   `json:"index_checksum"` // SHA-256 of the body blob
+	FilePath      string   `json:"file_path"`      // bundle
+	BlobType      string   `json:"blob_type"`
+	BlobOffset    int64    `json:"blob_offset"`
+	BlobLength    int64    `json:"blob_length"`
+	Compression   string   `json:"compression,omitempty"`
 }
