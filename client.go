@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/lake/catalog"
@@ -101,6 +100,9 @@ func (c Config) withDefaults() Config {
 	if c.MinPlannedScanBytes == 0 {
 		c.MinPlannedScanBytes = defaultMinScan
 	}
+	if c.selectFrom == 0 {
+		c.selectFrom = defaultSelectFrom
+	}
 	if c.MinPlannedFiles == 0 {
 		c.MinPlannedFiles = defaultMinFiles
 	}
@@ -155,7 +157,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 		mapping = append(mapping, lake.Rule{From: m.From, To: m.To})
 	}
 	t := &Table{
-		client: c, name: name, options: o, mapping: mapping, facts: map[string]*facts.Snapshot{}, maps: &scan.Maps{Runs: c.runs},
+		client: c, name: name, options: o, mapping: mapping, views: map[string]*lake.View{}, maps: &scan.Maps{Runs: c.runs},
 		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
 	}
 	if err := t.refresh(ctx); err != nil {

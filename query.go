@@ -50,18 +50,30 @@ func (t *Table) Query(ctx context.Context, q Query) (*Rows, error) {
 	return r, nil
 }
 
-// prepare binds and plans.
+// prepare binds and plans. Where the overlay is ahead of the metadata that is known here, that is read anew, once.
 func (r *Rows) prepare(ctx context.Context, explain bool) error {
+	if err := r.prepareOnce(ctx, explain); err != nil || !r.behind() {
+		return err
+	}
+	if err := r.table.refresh(ctx); err != nil {
+		return err
+	}
+	r.names, r.types, r.project, r.slots = nil, nil, nil, nil
+	return r.prepareOnce(ctx, explain)
+}
+
+func (r *Rows) prepareOnce(ctx context.Context, explain bool) error {
 	t := r.table
-	s, err := t.snapshot(ctx, r.query.At)
+	view, err := t.view(ctx, r.query.At)
 	if err != nil {
 		return err
 	}
-	tree, err := bind(r.query, s.Schema)
+	schema := view.Shell().Schema
+	tree, err := bind(r.query, schema)
 	if err != nil {
 		return err
 	}
-	if err := r.columns(s.Schema); err != nil {
+	if err := r.columns(schema); err != nil {
 		return err
 	}
 	if err := r.lookUpOverlay(ctx); err != nil {
@@ -70,12 +82,21 @@ func (r *Rows) prepare(ctx context.Context, explain bool) error {
 	if r.data, err = t.dataStore(); err != nil {
 		return err
 	}
+	s, others, err := r.files(ctx, view, tree, explain)
+	if err != nil {
+		return err
+	}
 	c := t.client.config
 	r.plan, err = r.planner().Plan(ctx, s, tree, r.version, scan.Options{
 		NoIndex: r.query.NoIndex, NoPrune: r.query.NoPrune, Strict: r.query.Strict, Explain: explain,
 		MinBytes: c.MinPlannedScanBytes, MinFiles: c.MinPlannedFiles,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	r.plan.Report.Total += others
+	r.plan.Report.Pruned += others
+	return nil
 }
 
 func (r *Rows) planner() *scan.Planner {

@@ -76,6 +76,7 @@ type Config struct {
 
 	// resolveData and resolveOverlay replace the stores; nil: by scheme.
 	resolveData, resolveOverlay lake.Resolver
+	selectFrom                  int // see defaultSelectFrom
 }
 
 // TableOptions says how to reach one table.

@@ -148,5 +148,5 @@ func (t *Table) newest(ctx context.Context) (*facts.Snapshot, error) {
 
 // phases is what a sync does after its builds, in this order.
 func (t *Table) phases() []maintain.Phase {
-	return []maintain.Phase{maintain.MapFiles(t.client.runs)}
+	return []maintain.Phase{maintain.MapFiles(t.client.runs), maintain.MergeSketches(), t.keepFacts(), t.consolidating()}
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/maintain"
@@ -34,10 +33,10 @@ type Table struct {
 
 	mu      sync.Mutex
 	table   *lake.Table
-	read    time.Time                  // when table was read
-	facts   map[string]*facts.Snapshot // of table, by Query.At
-	version *overlay.Version           // nil: not mounted
-	looked  time.Time                  // when version was looked up
+	read    time.Time             // when table was read
+	views   map[string]*lake.View // of table, by Query.At
+	version *overlay.Version      // nil: not mounted
+	looked  time.Time             // when version was looked up
 }
 
 // Name is what the table was opened by.
@@ -71,48 +70,10 @@ func (t *Table) refresh(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.table == nil || t.table.MetadataPath() != table.MetadataPath() || t.table.UUID() != table.UUID() {
-		t.table, t.facts = table, map[string]*facts.Snapshot{}
+		t.table, t.views = table, map[string]*lake.View{}
 	}
 	t.read = time.Now()
 	return nil
-}
-
-// maxSnapshots is how many snapshots' facts a table keeps for time travel.
-const maxSnapshots = 16
-
-// snapshot is the facts of the snapshot that at selects, from memory while they are fresh enough.
-func (t *Table) snapshot(ctx context.Context, at string) (*facts.Snapshot, error) {
-	t.mu.Lock()
-	stale := time.Since(t.read) > t.client.config.MaxStaleness
-	t.mu.Unlock()
-	if stale {
-		if err := t.refresh(ctx); err != nil {
-			return nil, err
-		}
-	}
-	t.mu.Lock()
-	table, known := t.table, t.facts[at]
-	t.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	sel := lake.Current()
-	if at != "" {
-		sel = lake.ParseSelector(at)
-	}
-	s, err := table.Snapshot(ctx, sel)
-	if err != nil {
-		return nil, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.table == table {
-		if len(t.facts) == maxSnapshots {
-			clear(t.facts)
-		}
-		t.facts[at] = s
-	}
-	return s, nil
 }
 
 // current is the overlay's newest version, nil if the table is not mounted; from memory while it is fresh enough.

@@ -3,7 +3,6 @@ package lake
 import (
 	"context"
 	"runtime"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,8 +15,7 @@ import (
 type Filter interface {
 	// Listed reports whether a manifest can hold a file that is left.
 	Listed(l *facts.Listed) bool
-	// Idle reports whether Sift keeps everything, Keys the fields that it compares.
-	Idle() bool
+	// Keys lists the fields that Sift compares.
 	Keys() []int
 	// Sift appends the files that are left to dst, ascending.
 	Sift(dst []int32, g *facts.Group) []int32
@@ -35,20 +33,25 @@ type Selection struct {
 	Ruled int
 }
 
-// HasDeletes reports whether the snapshot has delete files.
-func (v *View) HasDeletes(ctx context.Context) (bool, error) {
+// Size is how many live files the manifest list counts, and whether a filter is no use: the list does not count them, or some
+// manifest holds deletes, which may be about any file.
+func (v *View) Size(ctx context.Context) (files int, whole bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.list(ctx); err != nil {
-		return false, err
+		return 0, false, err
 	}
-	return slices.ContainsFunc(v.parts, func(p *part) bool { return p.listed.Deletes }), nil
+	for _, p := range v.parts {
+		whole = whole || p.listed.Deletes || p.listed.Added < 0 || p.listed.Existing < 0
+		files += int(p.listed.Added + p.listed.Existing)
+	}
+	return files, whole, nil
 }
 
 // Select applies a filter: first to what the list says of each manifest, then to the keys and tuples of those that are left, in
 // one wave where they were kept, at last to all that is stated of the files that are left, in another. Manifests of deletes are
-// passed over. ok is false where a manifest that the list calls one of data files holds delete files.
-func (v *View) Select(ctx context.Context, kept Kept, f Filter) (s *Selection, ok bool, err error) {
+// passed over. ok is false where more than most files are left, or a manifest that the list calls one of data files holds deletes.
+func (v *View) Select(ctx context.Context, kept Kept, f Filter, most int) (s *Selection, ok bool, err error) {
 	q := &selecting{View: v, filter: f, kept: kept, all: factsblob.Want{
 		Parts: manifest.Tuples | manifest.Base | manifest.Names, Fields: f.Fields(), Whole: true,
 	}}
@@ -60,7 +63,17 @@ func (v *View) Select(ctx context.Context, kept Kept, f Filter) (s *Selection, o
 		return nil, false, err
 	}
 	q.each(q.judge)
-	s, err = q.selection()
+	left := 0
+	for _, c := range q.found {
+		if c.err != nil {
+			return nil, false, c.err
+		}
+		left += len(c.rows)
+	}
+	if left > most {
+		return nil, false, nil
+	}
+	s, err = q.selection(left)
 	return s, err == nil, err
 }
 
@@ -178,13 +191,9 @@ func (q *selecting) judge(c *candidate) {
 }
 
 // selection names the files that are left.
-func (q *selecting) selection() (*Selection, error) {
-	left, all := 0, q.ruled
+func (q *selecting) selection(left int) (*Selection, error) {
+	all := q.ruled
 	for _, c := range q.found {
-		if c.err != nil {
-			return nil, c.err
-		}
-		left += len(c.rows)
 		all += c.m.N
 	}
 	a := newAssembly(q.table, q.Shell(), left)

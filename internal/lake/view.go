@@ -135,11 +135,12 @@ func (v *View) Pack(ctx context.Context, kept Kept, paths []string) (object []by
 		return nil, nil, err
 	}
 	byPath := map[string]*part{}
-	var parts []*part
+	var parts []*part // copies: what is read for a pack does not stay
 	for _, p := range v.parts {
 		if want[p.listed.Path] && byPath[p.listed.Path] == nil {
-			byPath[p.listed.Path] = p
-			parts = append(parts, p)
+			own := *p
+			byPath[p.listed.Path] = &own
+			parts = append(parts, &own)
 		}
 	}
 	if err := v.load(ctx, kept, parts, everything, everything); err != nil {
