@@ -57,6 +57,7 @@ var rooms = map[string]room{
 	"internal/build": {floor: 6, upTo: 4},
 
 	"internal/maintain": {floor: 7, upTo: 6},
+	"internal/advise":   {floor: 7, upTo: 6, also: []string{"internal/maintain"}},
 
 	"": {floor: 8, upTo: 7},
 
