@@ -64,8 +64,11 @@ func open(t *testing.T, table, overlays string) *skomer.Table {
 
 // declarations is index declarations that the schema allows, at random.
 func declarations(rng *rand.Rand, s *column.Schema) []string {
-	var out []string
+	var out, names []string
 	s.Walk(func(p column.Path) bool {
+		if _, err := kinds.ParseExpr(fmt.Sprintf("ordered(%s)", quote(p)), s); err == nil {
+			names = append(names, quote(p))
+		}
 		for _, k := range kinds.All() {
 			expr := fmt.Sprintf("%s(%s)", k.Name, quote(p))
 			if _, err := kinds.ParseExpr(expr, s); err == nil && rng.IntN(3) == 0 {
@@ -74,6 +77,10 @@ func declarations(rng *rand.Rand, s *column.Schema) []string {
 		}
 		return true
 	})
+	for range 2 {
+		rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		out = append(out, fmt.Sprintf("ordered(%s)", strings.Join(names[:min(len(names), 2+rng.IntN(2))], ", ")))
+	}
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ type (
 	test struct {
 		i      int
 		leaf   Leaf
-		op     string // = != < <= > >= IN NULL NAN PREFIX LIKE CONTAINS
+		op     string // = != < <= > >= IN NULL NAN PREFIX LIKE ILIKE ~ ~* CONTAINS
 		values []column.Value
 		text   string
 	}
@@ -63,6 +64,10 @@ func (e test) SQL() string {
 			list[i] = Literal(e.leaf.Element(), v)
 		}
 		return name + " IN (" + strings.Join(list, ", ") + ")"
+	case "~", "~*":
+		return name + " " + e.op + " '" + strings.ReplaceAll(e.text, "'", "''") + "'"
+	case "ILIKE":
+		return name + " ILIKE '" + strings.ReplaceAll(e.text, "'", "''") + "' ESCAPE '!'"
 	case "PREFIX", "LIKE":
 		return name + " LIKE '" + strings.ReplaceAll(e.text, "'", "''") + "' ESCAPE '!'"
 	case "CONTAINS":
@@ -95,6 +100,12 @@ func (e test) Eval(r Row) Truth {
 		return truth(strings.HasPrefix(c.Val.S, strings.NewReplacer("!%", "%", "!_", "_", "!!", "!").Replace(strings.TrimSuffix(e.text, "%"))))
 	case e.op == "LIKE":
 		return truth(like([]rune(e.text), []rune(c.Val.S)))
+	case e.op == "ILIKE":
+		return truth(like(lower(e.text), lower(c.Val.S)))
+	case e.op == "~":
+		return truth(regexp.MustCompile(e.text).MatchString(c.Val.S))
+	case e.op == "~*":
+		return truth(regexp.MustCompile("(?i)" + e.text).MatchString(c.Val.S))
 	case e.op == "IN":
 		for _, v := range e.values {
 			if equal(c.Val, v) {
@@ -187,6 +198,9 @@ func order(a, b column.Value) int {
 		return 0
 	}
 }
+
+// lower is the runes of a text of which letters are folded; the texts made here have no letter with more than two cases.
+func lower(s string) []rune { return []rune(strings.ToLower(s)) }
 
 // like matches by recursion over code points; '!' escapes.
 func like(p, s []rune) bool {
@@ -300,6 +314,8 @@ func randomTest(rng *rand.Rand, i int, leaf Leaf, draw func(i int) column.Value)
 		e.op = "NAN"
 	case kind == column.String && rng.IntN(4) == 0:
 		e.op, e.text = randomPattern(rng, value.S)
+	case kind == column.String && rng.IntN(4) == 0:
+		e.op, e.text = randomRegex(rng, value.S)
 	case rng.IntN(5) == 0:
 		e.op = "IN"
 		for range rng.IntN(6) {
@@ -317,7 +333,11 @@ func randomPattern(rng *rand.Rand, s string) (op, text string) {
 	r := []rune(s)
 	cut := rng.IntN(len(r) + 1)
 	escape := strings.NewReplacer("%", "!%", "_", "!_", "!", "!!")
-	switch rng.IntN(4) {
+	switch rng.IntN(6) {
+	case 4:
+		return "ILIKE", "%" + escape.Replace(strings.ToUpper(string(r[cut:]))) + "%"
+	case 5:
+		return "ILIKE", escape.Replace(strings.ToUpper(string(r[:cut]))) + "%"
 	case 0:
 		return "PREFIX", escape.Replace(string(r[:cut])) + "%"
 	case 1:
@@ -327,4 +347,18 @@ func randomPattern(rng *rand.Rand, s string) (op, text string) {
 	default:
 		return "LIKE", "%" + escape.Replace(string(r[cut/2:cut])) + "%"
 	}
+}
+
+// randomRegex makes a regular expression that often matches s.
+func randomRegex(rng *rand.Rand, s string) (op, text string) {
+	r := []rune(s)
+	cut := rng.IntN(len(r) + 1)
+	head, tail := regexp.QuoteMeta(string(r[:cut])), regexp.QuoteMeta(string(r[cut:]))
+	text = []string{
+		tail, head + ".*" + tail, "^" + head, tail + "$", "(" + head + "|zz%)" + tail, "[a-z]+" + tail, head + "?", head + ".",
+	}[rng.IntN(8)]
+	if rng.IntN(3) == 0 {
+		return "~*", text
+	}
+	return "~", text
 }
