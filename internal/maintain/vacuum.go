@@ -59,7 +59,7 @@ type VacuumReport struct {
 
 // Run vacuums. After an error the report says what was done, and running again goes on.
 func (c *Vacuum) Run(ctx context.Context) (*VacuumReport, error) {
-	w := &cleaning{Vacuum: c, report: VacuumReport{DryRun: c.DryRun, Revoked: []string{}, Deleted: map[string]Tally{}, Kept: map[string]Tally{}, Warnings: []string{}}}
+	w := c.begin()
 	return &w.report, w.run(ctx)
 }
 

@@ -25,6 +25,9 @@ func (w *cleaning) remove(ctx context.Context, doomed []doom, revoked []string) 
 			count(w.report.Deleted, d.reason, d.Size)
 		}
 	}
+	if w.newest == nil {
+		return nil
+	}
 	for _, v := range w.expired(w.newest.Oldest()) {
 		done, err := w.Overlay.Expire(ctx, w.newest, v)
 		if err != nil {

@@ -18,6 +18,7 @@ const (
 	reasonMaskGone = "mask of a file that no retained snapshot has"
 	reasonBody     = "body of an expired version"
 	reasonDeclared = "declaration of a dead build"
+	reasonPurged   = "purged"
 
 	reasonNamed   = "a retained version names it"
 	reasonFlight  = "of a build under way"
@@ -26,6 +27,7 @@ const (
 	reasonForeign = "not written by Skomer"
 	reasonVersion = "version"
 	reasonOwn     = "declaration or head"
+	reasonShared  = "in bundles with artifacts of other indexes"
 )
 
 // doom is an object that is to be deleted.

@@ -50,6 +50,22 @@ func (v *Version) Derived(kind string) []Derived {
 	return all[from:to:to]
 }
 
+// EveryDerived lists the derived objects of all kinds that are kept: those that Derived lists, and those of indexes in quarantine.
+func (v *Version) EveryDerived() []Derived {
+	var out []Derived
+	for i, list := range v.lists {
+		if list == nil {
+			continue
+		}
+		for k := range list.entries {
+			if e := &list.entries[k]; !v.body.lists[i].dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) {
+				out = append(out, *e)
+			}
+		}
+	}
+	return out
+}
+
 // allDerived is the entries that speak, by kind and name. They are gathered once.
 func (v *Version) allDerived() []Derived {
 	v.gather.Do(func() {

@@ -121,3 +121,23 @@ func (h *header) drop(id string) {
 		h.Dropped = h.Dropped[n-maxDropped:]
 	}
 }
+
+type clearAll struct{}
+
+// Clear ends the mount and every index, and names nothing any more: the overlay is about to be deleted.
+func Clear() Change { return clearAll{} }
+
+func (clearAll) apply(_ context.Context, d *draft) error {
+	h := &d.header
+	if d.base.number == 0 {
+		return d.overlay.notMounted()
+	}
+	d.changed = h.Mounted || len(h.Indexes)+len(d.base.body.chunks)+len(d.base.body.lists) > 0
+	for _, x := range slices.Clone(h.Indexes) {
+		h.drop(x.ID)
+	}
+	h.Mounted, d.erased = false, nil
+	d.base = d.overlay.versionOf(&body{header: d.base.body.header})
+	d.tombstones()
+	return nil
+}
