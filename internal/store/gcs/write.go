@@ -62,10 +62,9 @@ func (s *Store) put(ctx context.Context, key, when string, a act, body io.ReadSe
 		store.Count(ctx, store.Usage{Puts: 1, BytesWritten: size})
 		err = s.ask(ctx, key, p, a, c, &d)
 	}
-	if err == nil && d.Generation == "" {
-		err = fault.New(fault.Unclassified, key, "bad answer: no generation").WithRetry()
+	if err == nil && (d.Generation == "" || d.Size != strconv.FormatInt(size, 10)) {
+		err = fault.New(fault.Unclassified, key, "bad answer: generation %q of %q bytes, %d were sent", d.Generation, d.Size, size).WithRetry()
 	}
-	s.reader.Saw(key, store.Tag(d.Generation), size)
 	return store.Tag(d.Generation), err
 }
 

@@ -28,14 +28,16 @@ const (
 // connect makes the client at its first use. It reads configuration files and sends nothing.
 func (s *Store) connect() (*s3.Client, error) {
 	s.once.Do(func() {
-		if s.client, s.err = s.options.client(); s.err == nil {
-			s.keys, _ = s.client.Options().Credentials.(*aws.CredentialsCache)
+		var c aws.Config
+		if c, s.err = s.options.load(); s.err == nil {
+			s.keys, _ = c.Credentials.(*aws.CredentialsCache)
+			s.client = s3.NewFromConfig(c, s.options.apply)
 		}
 	})
 	return s.client, s.err
 }
 
-func (o Options) client() (*s3.Client, error) {
+func (o Options) load() (aws.Config, error) {
 	load := []func(*config.LoadOptions) error{
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
@@ -51,13 +53,13 @@ func (o Options) client() (*s3.Client, error) {
 	}
 	switch {
 	case o.Renew != nil:
-		load = append(load, config.WithCredentialsProvider(renewed(o.Renew)))
+		load = append(load, config.WithCredentialsProvider(aws.AnonymousCredentials{})) // so that none are looked for
 	case o.AccessKey != "":
 		load = append(load, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(o.AccessKey, o.Secret, o.Session)))
 	}
 	c, err := config.LoadDefaultConfig(context.Background(), load...)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, "configuration of AWS", "cannot be read").WithCause(err)
+		return c, fault.New(fault.Invalid, "configuration of AWS", "cannot be read").WithCause(err)
 	}
 	if c.Region == "" {
 		c.Region = fallbackRegion
@@ -65,12 +67,19 @@ func (o Options) client() (*s3.Client, error) {
 	switch {
 	case o.Anonymous:
 		c.Credentials = aws.AnonymousCredentials{}
+	case o.Renew != nil:
+		c.Credentials = cached(renewed(o.Renew))
 	case o.RoleARN != "":
-		c.Credentials = aws.NewCredentialsCache(told{stscreds.NewAssumeRoleProvider(sts.NewFromConfig(c), o.RoleARN, o.assume)})
+		c.Credentials = cached(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(c), o.RoleARN, o.assume))
 	default:
-		c.Credentials = aws.NewCredentialsCache(told{c.Credentials}, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = early })
+		c.Credentials = cached(c.Credentials)
 	}
-	return s3.NewFromConfig(c, o.apply), nil
+	return c, nil
+}
+
+// cached keeps credentials until shortly before they end.
+func cached(p aws.CredentialsProvider) *aws.CredentialsCache {
+	return aws.NewCredentialsCache(told{p}, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = early })
 }
 
 func (o Options) assume(a *stscreds.AssumeRoleOptions) {
