@@ -227,8 +227,12 @@ func (e *evidence) forget(run *wave.ListedRun) {
 	}
 }
 
-// possible is a bit per file that may hold a match by the file maps; nil: every file may.
+// possible is a bit per file that may hold a match by the file maps; nil: every file may. In strict mode every file is left until its
+// tag was looked up.
 func (e *evidence) possible(t *predicate.Tree) []uint64 {
+	if e.options.Strict {
+		return nil
+	}
 	switch t.Kind {
 	case predicate.Test:
 		if m := e.mapped[t.Leaf]; m != nil {
