@@ -14,7 +14,10 @@ import (
 // shown is the most bytes of a value that a reason repeats.
 const shown = 40
 
-// show is a value for people, long ones cut.
+// Show is a value for people, long ones cut.
+func Show(v column.Value) string { return show(v) }
+
+// show is Show for this package.
 func show(v column.Value) string {
 	switch v.Kind {
 	case column.Bool:
