@@ -11,7 +11,7 @@ import (
 // FollowOptions is how an overlay follows its table.
 type FollowOptions struct {
 	SyncOptions               // of each sync; Sweep is chosen by SweepEvery
-	Every       time.Duration // between syncs, give or take a quarter; 0: a minute
+	Every       time.Duration // between syncs, give or take a half; 0: a minute
 	SweepEvery  time.Duration // between sweeps of entity tags; 0: a day, negative: never
 	// Synced is told of every sync: its report, nil where it did not come so far, and its error.
 	Synced func(*SyncReport, error)

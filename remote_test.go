@@ -21,7 +21,8 @@ import (
 // guard lets the reader read the lake, the owner of overlays do what he likes with those, and a writer do everything. Every so
 // often it wants fewer requests.
 type guard struct {
-	requests, throttled atomic.Int64
+	requests, throttled, heads atomic.Int64
+	noListing                  bool // of the lake
 }
 
 func (g *guard) around(next http.Handler) http.Handler {
@@ -33,6 +34,10 @@ func (g *guard) around(next http.Handler) http.Handler {
 			strings.Contains(who, "Credential=reader/") && lake && reads ||
 			strings.Contains(who, "Credential=owner/") && overlays
 		n := g.requests.Add(1)
+		if lake && r.Method == http.MethodHead {
+			g.heads.Add(1)
+		}
+		allowed = allowed && !(g.noListing && lake && r.URL.Query().Has("list-type"))
 		switch {
 		case !allowed:
 			w.WriteHeader(http.StatusForbidden)

@@ -168,7 +168,7 @@ func (d *demoRun) index(ctx context.Context) error {
 			return err
 		}
 	}
-	report, err := d.sync(ctx, t)
+	report, err := d.sync(ctx, t, skomer.SyncOptions{})
 	if err != nil {
 		return err
 	}

@@ -5,52 +5,160 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/fault"
 )
 
 const longSync = `Brings the indexes of a table to its present snapshot: builds what is missing, one data file or segment at a time, and
-publishes in batches. A sync that is interrupted loses nothing that was published; run it again and it goes on. Queries
-work all the time: files without an index are scanned.`
+publishes in batches. A sync that is interrupted loses nothing that was published; run it again and it goes on. Several at
+once, on one host or many, share the work. Queries work all the time: files without an index are scanned.
+
+--follow syncs again and again, about that long apart, until the process gets SIGINT or SIGTERM; trouble that may pass is
+reported and tried again. A table opened by its metadata.json is pinned to it; catalogs and table folders move on.
+
+--sweep first compares the entity tags of all indexed files with the store's, by listing where that is allowed: indexes of a file
+that was overwritten in place are withdrawn and built anew. --follow sweeps once a day.
+
+--max-cost ends the sync before the next unit would exceed so many US dollars, estimated by requests and bytes at the list
+prices of S3, reads at those between regions. --until ends it when every index covers so many percent of the rows.`
+
+// syncFlags are the flags of sync.
+type syncFlags struct {
+	once          bool
+	follow, every time.Duration
+	until         string
+	options       skomer.SyncOptions
+}
 
 func (a *app) syncCommand() *cobra.Command {
-	return &cobra.Command{
+	var f syncFlags
+	cmd := &cobra.Command{
 		Use: "sync TABLE", Short: "Build what the indexes of a table lack", Long: longSync,
 		Example: `  skomer sync lake/flights
-  skomer sync prod.web.events --timeout 1h -o json`,
+  skomer sync prod.web.events --follow 1m --workers 4
+  skomer sync prod.web.events --sweep --max-cost 2.50 --until 95 -o json`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
+				return err
+			}
+			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			t, err := a.open(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			report, err := a.sync(cmd.Context(), t)
+			if f.follow > 0 {
+				return a.follow(cmd.Context(), t, f)
+			}
+			report, err := a.sync(cmd.Context(), t, f.options)
 			if err != nil {
 				return err
 			}
-			if a.flags.output == "json" {
-				return a.json(report)
-			}
-			return a.showSync(report)
+			return a.synced(report)
 		},
 	}
+	p := cmd.Flags()
+	p.BoolVar(&f.once, "once", false, "sync once and end; the default")
+	p.DurationVar(&f.follow, "follow", 0, "sync again and again, about this long apart, such as 1m")
+	p.BoolVar(&f.options.Sweep, "sweep", false, "look for data files that were overwritten in place first")
+	p.DurationVar(&f.every, "sweep-every", 0, "with --follow: time between sweeps (default 24h; negative: never)")
+	p.IntVar(&f.options.Workers, "workers", 0, "units to build side by side (default: one a core)")
+	p.Float64Var(&f.options.MaxCost, "max-cost", 0, "end before the sync costs more than so many US dollars (default: no limit)")
+	p.StringVar(&f.until, "until", "", "end when every index covers so many percent of the rows, such as 95 (default: all that can be built)")
+	return cmd
+}
+
+// check refuses flags that contradict each other.
+func (f *syncFlags) check(given func(string) bool) error {
+	switch {
+	case given("follow") && (f.once || f.follow <= 0):
+		return fault.New(fault.Invalid, "--follow", "needs a time above 0 and no --once")
+	case given("sweep-every") && f.follow == 0:
+		return fault.New(fault.Invalid, "--sweep-every", "is about --follow").WithFix("pass --sweep to sweep once")
+	case f.options.Workers < 0:
+		return fault.New(fault.Invalid, "--workers", "is %d", f.options.Workers)
+	case given("max-cost") && f.options.MaxCost <= 0:
+		return fault.New(fault.Invalid, "--max-cost", "must be above 0 US dollars")
+	}
+	if f.until == "" {
+		return nil
+	}
+	until, err := strconv.ParseFloat(strings.TrimSuffix(f.until, "%"), 64)
+	if err != nil || until <= 0 || until > 100 {
+		return fault.New(fault.Invalid, "--until", "%q is not a percentage", f.until)
+	}
+	f.options.Until = until
+	return nil
+}
+
+// follow syncs until the command is interrupted.
+func (a *app) follow(ctx context.Context, t *skomer.Table, f syncFlags) error {
+	last := ""
+	return t.Follow(ctx, skomer.FollowOptions{
+		SyncOptions: f.options, Every: f.follow, SweepEvery: f.every,
+		Synced: func(r *skomer.SyncReport, err error) {
+			switch {
+			case err != nil:
+				printError(a.err, err, a.flags.output == "json")
+			case a.flags.output == "json":
+				_ = a.json(r) // a reader that went away is told of by the shell
+			default:
+				if line := followed(r); line != last || r.FilesIndexed > 0 {
+					a.say("%s  %s", moment(time.Now()), line)
+					last = line
+				}
+			}
+		},
+	})
+}
+
+// followed is one sync in one line.
+func followed(r *skomer.SyncReport) string {
+	line := fmt.Sprintf("snapshot %d, overlay version %d, %s files indexed", r.SnapshotID, r.OverlayVersion, number(r.FilesIndexed))
+	if s := r.Swept; s != nil && s.Withdrawn > 0 {
+		line += fmt.Sprintf(", %s artifacts of overwritten files withdrawn", number(s.Withdrawn))
+	}
+	if len(r.Skipped) > 0 {
+		line += fmt.Sprintf(", %s files cannot be indexed", number(len(r.Skipped)))
+	}
+	if r.Stopped != "" {
+		line += ", ended early: " + r.Stopped
+	}
+	return line
+}
+
+func (a *app) synced(r *skomer.SyncReport) error {
+	if a.flags.output == "json" {
+		return a.json(r)
+	}
+	return a.showSync(r)
 }
 
 // sync runs with a progress bar where standard error is a terminal.
-func (a *app) sync(ctx context.Context, t *skomer.Table) (*skomer.SyncReport, error) {
-	var options skomer.SyncOptions
+func (a *app) sync(ctx context.Context, t *skomer.Table, options skomer.SyncOptions) (*skomer.SyncReport, error) {
+	end := a.progress(&options)
+	defer end()
+	return t.Sync(ctx, options)
+}
+
+// progress draws a progress bar where standard error is a terminal; end removes it.
+func (a *app) progress(options *skomer.SyncOptions) (end func()) {
+	end = func() {}
 	if terminal(a.err) && !a.flags.quiet {
 		bar := progressbar.NewOptions64(1,
 			progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription("indexing"), progressbar.OptionSetWidth(30),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(),
 		)
-		defer func() { _ = bar.Finish() }()
+		end = func() { _ = bar.Finish() }
 		options.Progress = func(p skomer.SyncProgress) {
 			bar.ChangeMax64(max(p.RowsTotal, 1))
 			left := ""
@@ -61,21 +169,33 @@ func (a *app) sync(ctx context.Context, t *skomer.Table) (*skomer.SyncReport, er
 			_ = bar.Set64(p.RowsDone) // a terminal that cannot be drawn on is no reason to stop
 		}
 	}
-	return t.Sync(ctx, options)
+	return end
 }
 
 func (a *app) showSync(r *skomer.SyncReport) error {
-	err := a.pairs(
-		[2]string{"snapshot", fmt.Sprint(r.SnapshotID)},
-		[2]string{"overlay version", fmt.Sprint(r.OverlayVersion)},
-		[2]string{"files indexed", number(r.FilesIndexed)},
-		[2]string{"artifacts", number(r.Artifacts)},
-		[2]string{"bundles", number(r.Bundles)},
+	rows := [][2]string{
+		{"snapshot", fmt.Sprint(r.SnapshotID)},
+		{"overlay version", fmt.Sprint(r.OverlayVersion)},
+		{"files indexed", number(r.FilesIndexed)},
+		{"artifacts", number(r.Artifacts)},
+		{"bundles", number(r.Bundles)},
+	}
+	if r.Carried > 0 {
+		rows = append(rows, [2]string{"carried over", number(r.Carried)})
+	}
+	if s := r.Swept; s != nil {
+		rows = append(rows, [2]string{"swept", fmt.Sprintf("%s files, %s with another tag: %s with the same content, %s artifacts withdrawn",
+			number(s.Files), number(s.Changed), number(s.Restamped), number(s.Withdrawn))})
+	}
+	rows = append(rows,
 		[2]string{"read", size(r.BytesRead)},
 		[2]string{"written", size(r.BytesWritten)},
 		[2]string{"time", fmt.Sprintf("%.2f s", r.Seconds)},
 	)
-	if err != nil {
+	if r.Stopped != "" {
+		rows = append(rows, [2]string{"ended early", r.Stopped})
+	}
+	if err := a.pairs(rows...); err != nil {
 		return err
 	}
 	for _, file := range slices.Sorted(maps.Keys(r.Skipped)) {

@@ -114,7 +114,8 @@ func withdraw(ctx context.Context, o *overlay.Overlay, build string) (err error)
 	return err
 }
 
-// taken is the targets of live claims that may have come first.
+// taken is the targets of all other live claims. Of two processes that declare the same at once at least one sees the other and yields; where
+// both do, they come back at different times.
 func (c *claim) taken(ctx context.Context) (map[hashedTarget]bool, error) {
 	all, err := c.overlay.InFlight(ctx)
 	if err != nil {
@@ -125,10 +126,9 @@ func (c *claim) taken(ctx context.Context) (map[hashedTarget]bool, error) {
 		return nil, fault.New(fault.Conflict, c.declared.BuildID, "the declaration of this build was removed").WithRetry()
 	}
 	now := all[own].Renewed
-	c.declared.SinceMs = now.UnixMilli()
 	out := map[hashedTarget]bool{}
 	for i, f := range all {
-		if i == own || !alive(f, now) || !before(f, c.declared) {
+		if i == own || !alive(f, now) {
 			continue
 		}
 		for _, file := range f.Files {
@@ -142,16 +142,6 @@ func (c *claim) taken(ctx context.Context) (map[hashedTarget]bool, error) {
 
 // hashedTarget is a target as declarations write it.
 type hashedTarget struct{ hash, index string }
-
-// before tells whether f may have been declared before own, by the store's clock. Of two that were declared at the same time both yield
-// where both see the other: they come back at different times.
-func before(f, own overlay.InFlight) bool {
-	since := f.SinceMs
-	if since == 0 {
-		since = f.Renewed.UnixMilli()
-	}
-	return since <= own.SinceMs
-}
 
 // alive tells whether the writer of a declaration may still be at work.
 func alive(f overlay.InFlight, now time.Time) bool {
@@ -178,9 +168,9 @@ func running(pid int) bool {
 	return !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, syscall.ESRCH)
 }
 
-// pause waits about d, longer or shorter by up to a quarter, and tells whether the context is still alive.
+// pause waits about d, longer or shorter by up to a half, and tells whether the context is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
-	d += time.Duration(rand.Int64N(int64(d)/2+1)) - d/4
+	d += time.Duration(rand.Int64N(int64(d)+1)) - d/2
 	select {
 	case <-ctx.Done():
 		return false

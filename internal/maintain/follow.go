@@ -8,7 +8,7 @@ import (
 // slowest is how many intervals lie between tries when nothing but errors comes back.
 const slowest = 16
 
-// Follow calls once again and again, an interval after the end of the call before, give or take a quarter so that many followers do not
+// Follow calls once again and again, an interval after the end of the call before, give or take a half so that many followers do not
 // ask together, until ctx ends, which is no error, or once
 // says that going on is of no use. After errors it waits longer and longer.
 func Follow(ctx context.Context, every time.Duration, once func(context.Context) (goOn bool, err error)) error {

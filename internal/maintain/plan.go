@@ -1,6 +1,8 @@
 package maintain
 
 import (
+	"slices"
+
 	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
@@ -36,10 +38,10 @@ func (r *run) missing(v *overlay.Version) []work {
 			continue
 		}
 		w := work{ordinal: i, path: f.Path[i], rows: f.Records[i]}
-		found = v.AppendFind(found[:0], f.Stated[i])
+		found = v.AppendCovering(found[:0], f.Stated[i])
 		for n, d := range v.Indexes() {
 			switch {
-			case r.covered(v, i, n, found):
+			case r.covered(v, i, n, found) && !r.replaced(v, n, found):
 				r.coverage.add(d.ID, f.Records[i])
 			case r.wanted(i, d):
 				w.missing = append(w.missing, d)
@@ -90,6 +92,19 @@ func (r *run) covered(v *overlay.Version, i, n int, found []overlay.Placement) b
 		}
 		info, ok := v.Artifact(p.At)
 		if ok && p.Check(&info, f.Size[i], f.Records[i], "", r.lineage()).OK() && scan.Outdated(&info, r.snapshot).OK() {
+			return true
+		}
+	}
+	return false
+}
+
+// replaced tells whether an artifact of index n is among those that this sync builds anew.
+func (r *run) replaced(v *overlay.Version, n int, found []overlay.Placement) bool {
+	for _, p := range found {
+		if p.Index != n || len(r.replaces) == 0 {
+			continue
+		}
+		if info, ok := v.Artifact(p.At); ok && slices.Contains(r.replaces[target{p.Identity.Path, p.IndexID}], info.Key()) {
 			return true
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -18,9 +21,9 @@ import (
 // as a Bloom filter above its fill. It spares later syncs from building them again until the file or the format changes; a changed
 // definition is another index. The object is JSON:
 //
-//	{"format": 1, "algorithm": "bloom.v1", "reason": "…", "files": [{"path": "…", "size": 1, "records": 1, "tag": "…"}]}
+//	{"format": 1, "made_ms": 1, "algorithm": "bloom.v1", "reason": "…", "files": [{"path": "…", "size": 1, "records": 1, "tag": "…"}]}
 //
-// One that cannot be read is as good as none: the build is tried again.
+// Of several lists with a file the youngest counts. One that cannot be read is as good as none: the build is tried again.
 const (
 	refusedKind     = "refused"
 	refusedFormat   = 1
@@ -30,6 +33,7 @@ const (
 
 type refusedList struct {
 	Format    int           `json:"format"`
+	MadeMs    int64         `json:"made_ms"` // by its writer's clock
 	Algorithm string        `json:"algorithm"`
 	Reason    string        `json:"reason"`
 	Files     []refusedFile `json:"files"`
@@ -51,7 +55,8 @@ type Refused struct {
 
 type refusal struct {
 	refusedFile
-	algorithm, reason string
+	algorithm string
+	madeMs    int64
 }
 
 // load reads the lists of a version that are not in memory, in one wave.
@@ -97,7 +102,9 @@ func (x *Refused) index(id string, l *refusedList) {
 		return
 	}
 	for _, f := range l.Files {
-		x.live[target{f.Path, id}] = refusal{f, l.Algorithm, l.Reason}
+		if was, ok := x.live[target{f.Path, id}]; !ok || was.madeMs <= l.MadeMs {
+			x.live[target{f.Path, id}] = refusal{f, l.Algorithm, l.MadeMs}
+		}
 	}
 }
 
@@ -140,7 +147,7 @@ func (x *Refused) put(ctx context.Context, st store.Store, o *overlay.Overlay, i
 		key := target{r.Algorithm, r.IndexID}
 		l := byKind[key]
 		if l == nil {
-			l = &refusedList{Format: refusedFormat, Algorithm: r.Algorithm, Reason: r.Reason}
+			l = &refusedList{Format: refusedFormat, MadeMs: time.Now().UnixMilli(), Algorithm: r.Algorithm, Reason: r.Reason}
 			byKind[key] = l
 		}
 		for _, f := range r.Files {
@@ -186,21 +193,7 @@ func (x *Refused) merged(ctx context.Context, st store.Store, o *overlay.Overlay
 		if len(entries) <= refusedPerIndex {
 			continue
 		}
-		var whole *refusedList
-		for _, e := range entries {
-			l := x.lists[e.Key]
-			if l == nil {
-				continue
-			}
-			if whole == nil || l.Algorithm != whole.Algorithm {
-				whole = &refusedList{Format: refusedFormat, Algorithm: l.Algorithm, Reason: l.Reason}
-			}
-			for _, f := range l.Files {
-				if keep(index, f) {
-					whole.Files = append(whole.Files, f)
-				}
-			}
-		}
+		whole := x.whole(index, entries, keep)
 		if whole == nil {
 			continue
 		}
@@ -212,6 +205,25 @@ func (x *Refused) merged(ctx context.Context, st store.Store, o *overlay.Overlay
 		return overlay.ReplaceDerived([]overlay.Derived{e}, entries), nil
 	}
 	return nil, nil
+}
+
+// whole is one list of what still holds of some lists of an index; of several algorithms the youngest counts.
+func (x *Refused) whole(index string, entries []overlay.Derived, keep func(string, refusedFile) bool) (whole *refusedList) {
+	for _, e := range entries {
+		if l := x.lists[e.Key]; l != nil && (whole == nil || l.MadeMs > whole.MadeMs) {
+			whole = &refusedList{Format: refusedFormat, MadeMs: l.MadeMs, Algorithm: l.Algorithm, Reason: l.Reason}
+		}
+	}
+	if whole == nil {
+		return nil
+	}
+	for key, r := range x.live {
+		if key.index == index && r.algorithm == whole.Algorithm && keep(index, r.refusedFile) {
+			whole.Files = append(whole.Files, r.refusedFile)
+		}
+	}
+	slices.SortFunc(whole.Files, func(a, b refusedFile) int { return strings.Compare(a.Path, b.Path) })
+	return whole
 }
 
 // forget lets the indexes of a file be built again: it was overwritten.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -272,8 +273,8 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.end(ctx)) }()
-	if r.yield(&in, u, taken); len(in.Files) == 0 {
-		return nil
+	if err := r.yield(ctx, &in, u, taken); err != nil || len(in.Files) == 0 {
+		return err
 	}
 	res, err := r.Build.Build(ctx, in)
 	if err != nil {
@@ -333,13 +334,21 @@ func (r *run) declaration(id string, in build.Unit, u unit) overlay.InFlight {
 	return out
 }
 
-// yield leaves out the files that somebody else is building an index of.
-func (r *run) yield(in *build.Unit, u unit, taken map[hashedTarget]bool) {
+// yield leaves out the files that somebody else is building an index of, or has built since the unit was planned.
+func (r *run) yield(ctx context.Context, in *build.Unit, u unit, taken map[hashedTarget]bool) error {
+	v, err := r.Overlay.Latest(ctx)
+	if err != nil {
+		return err
+	}
 	kept := in.Files[:0]
+	var found []overlay.Placement
 	for _, f := range in.Files {
 		mine := true
+		found = v.AppendCovering(found[:0], f.Stated)
 		for _, d := range u.missing {
-			mine = mine && !taken[hashedTarget{fileHash(f.Stated), d.ID}]
+			n := slices.IndexFunc(v.Indexes(), func(x overlay.Definition) bool { return x.ID == d.ID })
+			done := v != r.base && r.covered(v, f.Ordinal, n, found) && !r.replaced(v, n, found)
+			mine = mine && !done && !taken[hashedTarget{fileHash(f.Stated), d.ID}]
 		}
 		if mine {
 			kept = append(kept, f)
@@ -349,6 +358,7 @@ func (r *run) yield(in *build.Unit, u unit, taken map[hashedTarget]bool) {
 	defer r.mu.Unlock()
 	r.busy += len(in.Files) - len(kept)
 	in.Files = kept
+	return nil
 }
 
 // book enters what became of a unit into the report.

@@ -24,8 +24,6 @@ type InFlight struct {
 	Host    string   `json:"host,omitempty"`
 	PID     int      `json:"pid,omitempty"`
 	Process string   `json:"process,omitempty"`
-	// SinceMs is when it was declared, by the store's clock; 0 where it was never renewed.
-	SinceMs int64 `json:"since_ms,omitempty"`
 	// Renewed is when it was written last, by the store's clock; set by InFlight.
 	Renewed time.Time `json:"-"`
 }

@@ -1,0 +1,222 @@
+package maintain
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/bundle"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/overlay"
+)
+
+// ScrubOptions bound a scrub.
+type ScrubOptions struct {
+	Sample   float64 // share of artifacts, above 0 and up to 1; 0: all
+	MaxBytes int64   // read; 0: no limit
+}
+
+// Scrubbed is what a scrub read and found.
+type Scrubbed struct {
+	Version            *overlay.Version
+	Artifacts, Sources int
+	BytesRead          int64
+	Complete           bool      // the end of the list was reached
+	Found              []Finding // withdrawn
+}
+
+// scrubKind is the derived object that holds where the next scrub begins: it has no bytes, its description is a scrubCursor. Its key names
+// nothing.
+const scrubKind = "scrub"
+
+type scrubCursor struct {
+	Bundle    string `json:"bundle"` // the artifact that was checked last
+	Lineage   int64  `json:"lineage"`
+	Pass      int64  `json:"pass"` // of the whole list; each samples other artifacts
+	UpdatedMs int64  `json:"updated_ms"`
+}
+
+// Scrub reads artifacts again, in the order of their bundles and from where the last scrub ended, and compares bodies, roots and lineage
+// records with their checksums, and the data files of s with the hashes that were recorded of them. What differs is withdrawn.
+func (y *Syncer) Scrub(ctx context.Context, s *facts.Snapshot, o ScrubOptions) (*Scrubbed, error) {
+	r, ctx, err := y.begin(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &Scrubbed{Version: r.report.Version}
+	x := &scrubbing{run: r, options: o, out: out, cursor: r.cursor(), ordinals: map[string]int{}, hashed: map[string]hashedFile{}}
+	for i, path := range s.Files.Stated {
+		x.ordinals[path] = i
+	}
+	err = x.all(ctx)
+	if lost := x.commit(ctx); err == nil {
+		err = lost
+	}
+	return out, err
+}
+
+// cursor is where the last scrub ended.
+func (r *run) cursor() (c scrubCursor) {
+	for _, d := range r.report.Version.Derived(scrubKind) {
+		if json.Unmarshal(d.Meta, &c) != nil {
+			c = scrubCursor{}
+		}
+	}
+	return c
+}
+
+// scrubbing is one scrub.
+type scrubbing struct {
+	*run
+	options  ScrubOptions
+	out      *Scrubbed
+	cursor   scrubCursor
+	ordinals map[string]int // of the snapshot's files by stated path
+	hashed   map[string]hashedFile
+}
+
+// all checks the artifacts behind the cursor.
+func (x *scrubbing) all(ctx context.Context) error {
+	var list []overlay.ArtifactInfo
+	x.report.Version.Each(func(a overlay.ArtifactInfo) bool {
+		if k := a.Key(); compareKeys(k, overlay.Key{Bundle: x.cursor.Bundle, Lineage: x.cursor.Lineage}) > 0 && x.sampled(k) {
+			a.RootInline = nil
+			list = append(list, a)
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b overlay.ArtifactInfo) int { return compareKeys(a.Key(), b.Key()) })
+	for i := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if x.options.MaxBytes > 0 && x.budget.used.Usage().BytesRead >= x.options.MaxBytes {
+			return nil
+		}
+		if err := x.artifact(ctx, &list[i]); err != nil {
+			return err
+		}
+		x.cursor.Bundle, x.cursor.Lineage = list[i].Bundle, list[i].Lineage.Off
+	}
+	x.out.Complete = true
+	x.cursor = scrubCursor{Pass: x.cursor.Pass + 1}
+	return nil
+}
+
+func compareKeys(a, b overlay.Key) int {
+	return cmp.Or(cmp.Compare(a.Bundle, b.Bundle), cmp.Compare(a.Lineage, b.Lineage))
+}
+
+// sampled chooses artifacts by a hash, so that every pass takes others.
+func (x *scrubbing) sampled(k overlay.Key) bool {
+	if x.options.Sample <= 0 || x.options.Sample >= 1 {
+		return true
+	}
+	h := fnv.New64a()
+	raw, _ := json.Marshal([]any{k, x.cursor.Pass})
+	h.Write(raw)
+	return float64(h.Sum64()>>11)/(1<<53) < x.options.Sample
+}
+
+// artifact checks one artifact and, while they are in the snapshot, its data files.
+func (x *scrubbing) artifact(ctx context.Context, a *overlay.ArtifactInfo) error {
+	x.out.Artifacts++
+	rejected := false
+	reject := func(_ overlay.Place, f Finding) {
+		x.out.Found, rejected = append(x.out.Found, f), true
+	}
+	if err := x.readable(ctx, []overlay.ArtifactInfo{*a}, reject); err != nil || rejected {
+		return err
+	}
+	_, sum, err := x.report.Version.Paths(ctx, a.At)
+	if err == nil {
+		err = bundle.VerifyBody(ctx, x.Store, a.Bundle, a.Body, sum)
+	}
+	switch {
+	case err == nil:
+	case fault.Is(err, fault.Corrupt):
+		reject(a.At, x.finding(*a, reasonCorrupt, err.Error()))
+		return nil
+	case fault.Is(err, fault.NotFound):
+		reject(a.At, x.finding(*a, reasonUnreadable, err.Error()))
+		return nil
+	default:
+		return err
+	}
+	recs, errs := x.records(ctx, []overlay.ArtifactInfo{*a})
+	if errs[0] != nil {
+		return errs[0]
+	}
+	return x.sources(ctx, a, recs[0], reject)
+}
+
+// sources hashes the data files of an artifact again.
+func (x *scrubbing) sources(ctx context.Context, a *overlay.ArtifactInfo, rec *lineage.Record, reject func(overlay.Place, Finding)) error {
+	columns, ok := x.columns(rec.ReadFieldIDs)
+	if !ok {
+		return nil
+	}
+	for _, was := range rec.Files {
+		i, live := x.ordinals[was.Path]
+		if !live || x.snapshot.Files.Size[i] != was.Size || x.snapshot.Files.Records[i] != was.Records {
+			continue
+		}
+		h := x.hash(ctx, i, rec.ReadFieldIDs, columns)
+		if h.err != nil && (fault.Retryable(h.err) || fault.Is(h.err, fault.Denied) || ctx.Err() != nil) {
+			return h.err
+		}
+		if h.err == nil && h.file.FooterSHA256 == was.FooterSHA256 && h.file.ColumnsSHA256 == was.ColumnsSHA256 {
+			continue
+		}
+		detail := was.Path + " does not have the content that was indexed"
+		if h.err != nil {
+			detail = h.err.Error()
+		}
+		reject(a.At, x.finding(*a, reasonSource, detail))
+		return nil
+	}
+	return nil
+}
+
+// hash hashes some columns of a file once in a scrub.
+func (x *scrubbing) hash(ctx context.Context, ordinal int, ids []int, columns []column.Path) hashedFile {
+	raw, _ := json.Marshal([]any{ordinal, ids})
+	h, known := x.hashed[string(raw)]
+	if !known {
+		x.out.Sources++
+		h.file, h.err = x.Build.Rehash(ctx, x.snapshot, x.file(ordinal), columns)
+		x.hashed[string(raw)] = h
+	}
+	return h
+}
+
+// commit withdraws what was found and records where the next scrub begins, whatever ended this one.
+func (x *scrubbing) commit(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	x.out.BytesRead = x.budget.used.Usage().BytesRead
+	var keys []overlay.Key
+	for i := range x.out.Found {
+		if err := x.name(ctx, &x.out.Found[i]); err != nil {
+			return err
+		}
+		keys = append(keys, x.out.Found[i].key)
+	}
+	x.cursor.UpdatedMs = time.Now().UnixMilli()
+	meta, err := json.Marshal(x.cursor)
+	if err != nil {
+		return fault.Wrap(fault.Invalid, scrubKind, err)
+	}
+	receipt, err := x.Overlay.Commit(ctx, nil, overlay.Retire(keys...),
+		overlay.Derive([]overlay.Derived{{Kind: scrubKind, Name: "cursor", Key: "scrub/cursor", Meta: meta}}, nil))
+	if err != nil {
+		return err
+	}
+	x.out.Version = receipt.Version
+	return nil
+}
