@@ -160,12 +160,16 @@ func TestShadowCheckFindsAnOverwrittenFile(t *testing.T) {
 	require.Zero(t, w.value(t, "skomer_shadow_differences_total", "kind", "bloom"))
 }
 
-// Where nothing explains the difference, the kind is taken for broken.
-func TestShadowCheckBlamesAKind(t *testing.T) {
+// Where nothing explains the difference, the kind is taken for broken and quarantined: the next query is answered without it.
+func TestShadowCheckQuarantinesAKind(t *testing.T) {
 	w := watch(t, func(s store.Store) store.Store { return constantTags{s} })
 	w.overwrite(t)
 	n, _ := count(t, w.Table, skomer.Query{Where: "v = 21"})
 	require.Zero(t, n, "the index was built from other bytes under the same tag")
 	w.Close()
 	require.Equal(t, 1.0, w.value(t, "skomer_shadow_differences_total", "kind", "bloom"), w.log.String())
+
+	n, stats := count(t, w.Table, skomer.Query{Where: "v = 21"})
+	require.Equal(t, 1, n, w.log.String())
+	require.Empty(t, stats.IndexesUsed)
 }

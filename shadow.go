@@ -8,6 +8,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -182,6 +183,17 @@ func (r *Rows) quarantine(ctx context.Context, kinds []string) {
 			log.ErrorContext(ctx, "a data file was overwritten in place since it was indexed: skomer sync --sweep finds it")
 			continue
 		}
-		log.ErrorContext(ctx, "an index gave other rows than a scan", "kind", kind)
+		log.ErrorContext(ctx, "an index gave other rows than a scan: every index of its kind is quarantined on this table", "kind", kind)
+		for _, d := range r.version.Indexes() {
+			if d.Kind != kind {
+				continue
+			}
+			receipt, err := t.overlay.Commit(ctx, nil, overlay.Quarantine(d.ID, "a shadow check found other rows than a scan"))
+			if err != nil {
+				log.ErrorContext(ctx, "an index could not be quarantined", "index", d.ID, "reason", err.Error())
+				continue
+			}
+			t.saw(receipt.Version)
+		}
 	}
 }

@@ -107,6 +107,7 @@ type Query struct {
 // Stats is what an answer cost.
 type Stats struct {
 	FilesTotal     int              `json:"files_total"`
+	FilesLeft      int              `json:"files_left"` // by the plan; FilesOpened is fewer where their rows need not be read
 	FilesOpened    int              `json:"files_opened"`
 	RowGroups      int              `json:"row_groups"`
 	Pages          int              `json:"pages"`
@@ -137,6 +138,8 @@ type Index struct {
 	Bytes     int64 `json:"bytes"`
 	// Problem is why it cannot be built on the table as it is now: its column was dropped, its type has changed.
 	Problem string `json:"problem,omitempty"`
+	// Paused is why queries do not use it: it was paused, or a shadow check quarantined it.
+	Paused string `json:"paused,omitempty"`
 }
 
 // Status is the state of an overlay against its table.

@@ -48,8 +48,9 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 		st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
 	}
 	for _, d := range v.Indexes() {
+		q, _ := v.Quarantined(d.ID)
 		st.Indexes = append(st.Indexes, Index{
-			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows, Problem: unbuildable(s.Schema, d),
+			ID: d.ID, Expr: exprOf(d), Kind: d.Kind, Columns: d.Names, Total: st.Rows, Problem: unbuildable(s.Schema, d), Paused: q.Reason,
 		})
 	}
 	t.coverage(st, s, v)
@@ -89,7 +90,7 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	var found []overlay.Placement
 	for i, path := range f.Stated {
 		covered := make([]bool, len(st.Indexes))
-		found = v.AppendFind(found[:0], path)
+		found = v.AppendCovering(found[:0], path)
 		for _, p := range found {
 			if st.Indexes[p.Index].Problem != "" {
 				continue

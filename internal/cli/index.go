@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -25,12 +26,12 @@ Adding and dropping are one small commit each, whatever the size of the table. s
 
 func (a *app) indexCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "index", Short: "Add, list, show and drop indexes", Long: longIndex,
+		Use: "index", Short: "Add, list, show, pause and drop indexes", Long: longIndex,
 		Example: `  skomer index add lake/flights 'bloom(flight_id)' 'ordered(delay)'
   skomer index list lake/flights
   skomer index drop lake/flights 'ordered(delay)'`,
 	}
-	cmd.AddCommand(a.indexAdd(), a.indexList(), a.indexShow(), a.indexDrop())
+	cmd.AddCommand(a.indexAdd(), a.indexList(), a.indexShow(), a.indexDrop(), a.indexPause(), a.indexResume())
 	return cmd
 }
 
@@ -108,11 +109,16 @@ func (a *app) indexShow() *cobra.Command {
 	}
 }
 
+const longDrop = `INDEX is an id or the index as it was declared. Queries stop using it at once. Its bytes stay until a vacuum; with --purge what only
+it needs is deleted now, from earlier versions of the overlay too. Bundles that hold other indexes as well stay until they are consolidated.`
+
 func (a *app) indexDrop() *cobra.Command {
-	return &cobra.Command{
-		Use: "drop TABLE INDEX...", Short: "Drop indexes", Long: "INDEX is an id or the index as it was declared. Queries stop using it at once; its bytes stay until the overlay is deleted.",
-		Example: `  skomer index drop lake/flights 'ordered(delay)'`,
-		Args:    takes(2, -1, "a table and one or more indexes"),
+	var purge bool
+	cmd := &cobra.Command{
+		Use: "drop TABLE INDEX...", Short: "Drop indexes", Long: longDrop,
+		Example: `  skomer index drop lake/flights 'ordered(delay)'
+  skomer index drop lake/flights 'ordered(delay)' --purge`,
+		Args: takes(2, -1, "a table and one or more indexes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
 				return err
@@ -123,7 +129,7 @@ func (a *app) indexDrop() *cobra.Command {
 			}
 			var dropped []skomer.Index
 			for _, name := range args[1:] {
-				x, err := t.DropIndex(cmd.Context(), name)
+				x, err := a.drop(cmd.Context(), t, name, purge)
 				if err != nil {
 					return err
 				}
@@ -132,6 +138,30 @@ func (a *app) indexDrop() *cobra.Command {
 			return a.showIndexes(dropped)
 		},
 	}
+	cmd.Flags().BoolVar(&purge, "purge", false, "delete at once what only the index needs")
+	return cmd
+}
+
+func (a *app) drop(ctx context.Context, t *skomer.Table, name string, purge bool) (*skomer.Index, error) {
+	if !purge {
+		return t.DropIndex(ctx, name)
+	}
+	x, r, err := t.PurgeIndex(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var gone, kept skomer.Tally
+	for _, n := range r.Deleted {
+		gone.Objects, gone.Bytes = gone.Objects+n.Objects, gone.Bytes+n.Bytes
+	}
+	for _, n := range r.Kept {
+		kept.Objects, kept.Bytes = kept.Objects+n.Objects, kept.Bytes+n.Bytes
+	}
+	a.hint("%s: %s objects deleted, %s", x.Expr, number(gone.Objects), size(gone.Bytes))
+	if kept.Objects > 0 {
+		a.hint("%s stay in %s bundles that other indexes share, until skomer consolidate", size(kept.Bytes), number(kept.Objects))
+	}
+	return x, nil
 }
 
 func (a *app) showIndexes(indexes []skomer.Index) error {
@@ -150,9 +180,21 @@ func (a *app) showIndex(x *skomer.Index) error {
 	if a.flags.output == "json" {
 		return a.json(x)
 	}
-	return a.pairs(
-		[2]string{"index", x.Expr}, [2]string{"id", x.ID}, [2]string{"kind", x.Kind}, [2]string{"columns", strings.Join(x.Columns, ", ")},
-		[2]string{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
-		[2]string{"artifacts", number(x.Artifacts)}, [2]string{"bytes", size(x.Bytes)},
-	)
+	rows := [][2]string{
+		{"index", x.Expr}, {"id", x.ID}, {"kind", x.Kind}, {"columns", strings.Join(x.Columns, ", ")},
+		{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
+		{"artifacts", number(x.Artifacts)}, {"bytes", size(x.Bytes)},
+	}
+	return a.pairs(append(rows, troubles(*x)...)...)
+}
+
+// troubles is why an index is silent or cannot be built.
+func troubles(x skomer.Index) (rows [][2]string) {
+	if x.Paused != "" {
+		rows = append(rows, [2]string{"paused", x.Paused})
+	}
+	if x.Problem != "" {
+		rows = append(rows, [2]string{"cannot be built", x.Problem})
+	}
+	return rows
 }

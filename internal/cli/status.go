@@ -116,6 +116,11 @@ func standing(s *skomer.Status) (rows [][2]string) {
 	if s.LagSeconds > 0 && !s.LastSync.IsZero() {
 		rows = append(rows, [2]string{"lag", seconds(s.LagSeconds)})
 	}
+	for _, x := range s.Indexes {
+		for _, row := range troubles(x) {
+			rows = append(rows, [2]string{row[0], x.Expr + ": " + row[1]})
+		}
+	}
 	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
 		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s files, %s rows, %s: about %s to sync",
 			number(b.Files), number(b.Rows), size(b.Bytes), seconds(b.Seconds))})
