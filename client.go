@@ -34,15 +34,14 @@ const (
 
 // Client opens tables and holds the caches that they share. It is safe for concurrent use.
 type Client struct {
-	config   Config
-	stores   *stores
-	catalogs lake.Catalogs
-	footers  *parquetio.Footers
-	readers  *wave.Kept
-	runs     *wave.Runs
-	masks    *mask.Cache
-	metrics  *telemetry.Metrics
-	log      *slog.Logger
+	config  Config
+	stores  *stores
+	footers *parquetio.Footers
+	readers *wave.Kept
+	runs    *wave.Runs
+	masks   *mask.Cache
+	metrics *telemetry.Metrics
+	log     *slog.Logger
 	// shadowing holds the shadow check that runs.
 	shadowing chan struct{}
 
@@ -59,7 +58,7 @@ func New(c Config) (*Client, error) {
 		return nil, err
 	}
 	client := &Client{
-		config: c, stores: newStores(c, known, environ), catalogs: catalog.New(known, environ, nil),
+		config: c, stores: newStores(c, known, environ),
 		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8), runs: wave.NewRuns(c.CacheBytes / 8),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
@@ -158,7 +157,7 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 	}
 	t := &Table{
 		client: c, name: name, options: o, mapping: mapping, views: map[string]*lake.View{}, maps: &scan.Maps{Runs: c.runs},
-		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.catalogs, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
+		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.stores, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
 	}
 	if err := t.refresh(ctx); err != nil {
 		return nil, err

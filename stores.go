@@ -1,27 +1,36 @@
 package skomer
 
 import (
+	"context"
 	"sync"
 
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/lake/catalog"
 )
 
-// stores finds the store of a location. Tables are reached with the identity of their catalog, or of the default catalog if
-// they are opened by location; overlays with their own, if they have one. Tables of one catalog share one store.
+// stores finds the store of a location. Tables are reached as their catalog says when it hands them out, and else with the identity of
+// their catalog, or of the default catalog if they are opened by location; overlays with their own, if they have one. Tables of one
+// catalog share one store, unless it hands out credentials for each.
 type stores struct {
-	config  Config
-	known   *catalog.Config
-	environ []string
-	files   lake.Resolver
-	own     lake.Resolver // of overlays; nil: as their tables
+	config   Config
+	known    *catalog.Config
+	catalogs *catalog.Catalogs
+	environ  []string
+	files    lake.Resolver
+	own      lake.Resolver // of overlays; nil: as their tables
 
 	mu        sync.Mutex
 	byCatalog map[string]lake.Resolver
+	byTable   map[string]*handed // what catalogs handed out, by the name that was asked for
 }
 
+var _ lake.Catalogs = (*stores)(nil)
+
 func newStores(c Config, known *catalog.Config, environ []string) *stores {
-	s := &stores{config: c, known: known, environ: environ, files: lake.LocalFiles(), byCatalog: map[string]lake.Resolver{}}
+	s := &stores{
+		config: c, known: known, catalogs: catalog.New(known, environ, nil), environ: environ, files: lake.LocalFiles(),
+		byCatalog: map[string]lake.Resolver{}, byTable: map[string]*handed{},
+	}
 	if len(c.OverlayStore) > 0 {
 		s.own = s.resolver("overlay-store", c.OverlayStore)
 	}
@@ -30,6 +39,25 @@ func newStores(c Config, known *catalog.Config, environ []string) *stores {
 
 func (s *stores) resolver(of string, p catalog.Properties) lake.Resolver {
 	return lake.Stores(s.files, lake.Access{Properties: func() (map[string]string, error) { return p.Storage(of, s.environ) }})
+}
+
+// Find implements lake.Catalogs. It remembers what the catalog hands out with the table.
+func (s *stores) Find(ctx context.Context, name string) (*lake.Found, error) {
+	found, err := s.catalogs.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.byTable[name]
+	if h == nil && len(found.Access) > 0 {
+		h = &handed{stores: s, name: name, resolvers: map[string]lake.Resolver{}}
+		s.byTable[name] = h
+	}
+	if h != nil {
+		h.now(found.Access)
+	}
+	return found, nil
 }
 
 // table resolves the locations of a table's files.
@@ -43,7 +71,8 @@ func (s *stores) table(name string) lake.Resolver {
 	if s.byCatalog[of] == nil {
 		s.byCatalog[of] = s.resolver("catalog "+of, s.known.Catalogs[of])
 	}
-	return s.byCatalog[of]
+	otherwise := s.byCatalog[of]
+	return s.handedOut(name, otherwise)
 }
 
 // overlay resolves the location of a table's overlay.

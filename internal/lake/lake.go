@@ -24,6 +24,15 @@ type Resolver func(location string) (s store.Store, key string, err error)
 type Found struct {
 	Location string // of its metadata.json, as the catalog states it
 	Metadata []byte // the JSON itself, if the catalog sent it along
+	// Access is how the table's files are reached, as far as the catalog says it: properties by PyIceberg's keys for the locations
+	// that begin with a prefix, the longest of which counts. Credentials among them end.
+	Access []Credential
+}
+
+// Credential is properties that a catalog hands out with a table.
+type Credential struct {
+	Prefix     string // of locations; "": of all
+	Properties map[string]string
 }
 
 // Catalogs finds tables by name. Implemented by package catalog.

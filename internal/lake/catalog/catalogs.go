@@ -28,6 +28,8 @@ type client interface {
 	find(ctx context.Context, id Identifier) (*lake.Found, error)
 	// tables lists the names of a namespace.
 	tables(ctx context.Context, namespace []string) ([]string, error)
+	// check signs in and says what the catalog is.
+	check(ctx context.Context) (string, error)
 }
 
 // Catalogs finds tables in the configured catalogs. It is safe for concurrent use.

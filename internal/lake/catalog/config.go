@@ -164,13 +164,7 @@ var storage = []string{"s3.", "gcs.", "adls.", "client.", "store."}
 
 // Storage is the properties that reach object stores, with ${NAME} replaced by variables. of names their owner in errors.
 func (p Properties) Storage(of string, environ []string) (Properties, error) {
-	out := Properties{}
-	for key, value := range p {
-		if slices.ContainsFunc(storage, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-			out[key] = value
-		}
-	}
-	return out.expand(of, environment(environ))
+	return p.only(storage).expand(of, environment(environ))
 }
 
 // UnmarshalYAML reads properties whose keys may be nested: s3: {endpoint: x} and s3.endpoint: x are the same.

@@ -47,6 +47,7 @@ type rest struct {
 	properties Properties // merged with the server's on first use
 	configured bool
 	auth       oauth
+	signers    signers
 }
 
 func newREST(name string, p Properties, h *http.Client) *rest {
@@ -93,6 +94,9 @@ func (r *rest) find(ctx context.Context, id Identifier) (*lake.Found, error) {
 		return nil, err
 	}
 	found := &lake.Found{Metadata: reply["metadata"]}
+	if found.Access, err = access(subject, reply); err != nil {
+		return nil, err
+	}
 	if err := json.Unmarshal(orNull(reply["metadata-location"]), &found.Location); err != nil || found.Location == "" || len(found.Metadata) == 0 {
 		return nil, fault.New(fault.Corrupt, subject, "the catalog's reply has no metadata or no place of it")
 	}
@@ -206,6 +210,9 @@ func (r *rest) headers(ctx context.Context, p Properties, req *http.Request) err
 	token, err := r.auth.token(ctx, r.name, p, r.http)
 	if err == nil && token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	if err == nil && strings.EqualFold(p["rest.sigv4-enabled"], "true") {
+		err = r.sign(ctx, p, req)
 	}
 	return err
 }
