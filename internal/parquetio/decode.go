@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -41,6 +42,7 @@ func (b *Binding) Decode(ctx context.Context, data [][]byte, rows *rowset.Set, b
 		batchRows = defaultBatch
 	}
 	d := &decoder{b: b, emit: emit, limit: batchRows}
+	defer d.release()
 	d.prepare()
 	err := b.eachGroup(rows, func(g int, wanted []rowset.Range) (err error) {
 		if data, err = d.startGroup(g, wanted, data); err != nil {
@@ -99,12 +101,31 @@ func (d *decoder) startGroup(g int, wanted []rowset.Range, data [][]byte) ([][]b
 			}
 			if old != nil {
 				k.page.reuse(&old[i][j].page)
+			} else {
+				k.page.body = *pageBodies.Get().(*[]byte)
 			}
 			readers = append(readers, k)
 		}
 		d.readers = append(d.readers, readers)
 	}
 	return data, nil
+}
+
+// pageBodies is room for decompressed pages, of decoders that are done: batches hold copies.
+var pageBodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxKeptBody is the most room that is kept of one page.
+const maxKeptBody = 4 << 20
+
+// release gives the room of pages back.
+func (d *decoder) release() {
+	for _, readers := range d.readers {
+		for _, r := range readers {
+			if body := r.page.body[:0]; cap(body) > 0 && cap(body) <= maxKeptBody {
+				pageBodies.Put(&body)
+			}
+		}
+	}
 }
 
 // reuse takes over the buffers of a page that is done with.

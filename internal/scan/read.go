@@ -179,6 +179,9 @@ func (x *run) countSettled(files []File, masks []*mask.Mask) ([]File, []*mask.Ma
 
 // units answers a run of units: recheck, then project.
 func (x *run) units(ctx context.Context, units []*unit) error {
+	if err := x.ahead(ctx, units); err != nil {
+		return err
+	}
 	if err := x.fetch(ctx, units, (*unit).recheckSpans); err != nil {
 		return err
 	}
