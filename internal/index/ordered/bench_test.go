@@ -108,3 +108,28 @@ func BenchmarkPoint(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkMerge(b *testing.B) {
+	const n = 500_000
+	r := rand.New(rand.NewPCG(1, 2))
+	for name, draw := range map[string]func(int) int64{"random": func(int) int64 { return int64(r.Uint64()) }, "few": func(int) int64 { return r.Int64N(1000) }} {
+		var sources []index.Source
+		for range 2 {
+			root, body := build(b, longs(n, draw), 1<<14, 0)
+			sources = append(sources, indextest.SourceOf(&indextest.Artifact{Root: root, Body: body.Bytes()}, n))
+		}
+		m, err := index.Concatenated([]uint32{n, n}, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		spec := index.Spec{Columns: []column.Path{indextest.Path(column.Of(column.Long))}, Rows: m.Rows()}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if root, reason, err := (Kind{}).Merge(spec, sources, m, index.Budget{}, &indextest.Body{}); root == nil || err != nil {
+					b.Fatal(reason, err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(m.Rows()), "ns/row")
+		})
+	}
+}

@@ -29,8 +29,9 @@ type writer struct {
 
 	// the block being filled
 	keys      bytescan.Writer
-	postings  bytescan.Writer
-	singles   []uint32 // the one row of each key, while every key has one
+	postings  bytescan.Writer // empty while every key has one row
+	singles   []uint32        // the one row of each key, while every key has one
+	asPosted  int             // bytes that singles would take as postings
 	count     int
 	first     []byte // first key
 	continued bool   // which is also the last of the block before
@@ -98,10 +99,7 @@ func (w *writer) closeKey(goesOn bool) error {
 		w.keys.Uvarint(uint64(len(w.key) - shared))
 	}
 	w.keys.Bytes(w.key[shared:])
-	if len(w.runs) == 1 && w.runs[0].Len() == 1 && len(w.singles) == w.count {
-		w.singles = append(w.singles, w.runs[0].Start)
-	}
-	appendPosting(&w.postings, w.runs)
+	w.post()
 	if w.count == 0 {
 		// The separator needs the last key of the block before.
 		w.blocks = append(w.blocks, entry{sep: separator(w.last, w.first, len(w.blocks) == 0), continued: w.continued})
@@ -109,10 +107,25 @@ func (w *writer) closeKey(goesOn bool) error {
 	w.count++
 	w.last = append(w.last[:0], w.key...)
 	w.continues = goesOn
-	if goesOn || len(w.keys.Buf)+len(w.postings.Buf) >= w.sizes.block {
+	if goesOn || len(w.keys.Buf)+len(w.postings.Buf)+w.asPosted >= w.sizes.block {
 		return w.closeBlock()
 	}
 	return nil
+}
+
+// post puts the rows of the key into the block: packed while every key has one, and as postings from the first on that has more.
+func (w *writer) post() {
+	one := len(w.runs) == 1 && w.runs[0].Len() == 1
+	if one && len(w.singles) == w.count {
+		w.singles = append(w.singles, w.runs[0].Start)
+		w.asPosted += 1 + (bits.Len32(w.runs[0].Start|1)+6)/7
+		return
+	}
+	for _, row := range w.singles {
+		appendPosting(&w.postings, []rowset.Range{{Start: row, End: row + 1}})
+	}
+	w.singles, w.asPosted = w.singles[:0], 0
+	appendPosting(&w.postings, w.runs)
 }
 
 // separator is the shortest start of first that is above last, or first itself where there is no last or the two are equal.
@@ -169,7 +182,7 @@ func (w *writer) closeBlock() error {
 	u, err := index.WriteUnit(w.body, b.Buf)
 	w.blocks[len(w.blocks)-1].unit = u
 	w.dataBytes += u.Len
-	w.keys.Buf, w.postings.Buf, w.singles, w.count = w.keys.Buf[:0], w.postings.Buf[:0], w.singles[:0], 0
+	w.keys.Buf, w.postings.Buf, w.singles, w.asPosted, w.count = w.keys.Buf[:0], w.postings.Buf[:0], w.singles[:0], 0, 0
 	return err
 }
 
