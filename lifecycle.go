@@ -15,13 +15,8 @@ import (
 // Mount makes an overlay for the table, detached from it: the table is only ever read. Mounting again is no error.
 func (t *Table) Mount(ctx context.Context) error {
 	table := t.metadata()
-	if err := overlay.CheckApart(t.where, table.Location()); err != nil {
+	if err := t.apart(t.where); err != nil {
 		return err
-	}
-	if path, ok := lake.LocalPath(table.MetadataPath()); ok && strings.Contains(path, "/metadata/") {
-		if err := overlay.CheckApart(t.where, path[:strings.LastIndex(path, "/metadata/")]); err != nil {
-			return err
-		}
 	}
 	s, err := t.snapshot(ctx, "")
 	if err != nil {
@@ -34,6 +29,19 @@ func (t *Table) Mount(ctx context.Context) error {
 	}
 	t.saw(receipt.Version)
 	return nil
+}
+
+// apart refuses a place for an overlay that is not apart from the table, by its location and by where its metadata lies.
+func (t *Table) apart(where string) error {
+	table := t.metadata()
+	if err := overlay.CheckApart(where, table.Location()); err != nil {
+		return err
+	}
+	path, ok := lake.LocalPath(table.MetadataPath())
+	if !ok || !strings.Contains(path, "/metadata/") {
+		return nil
+	}
+	return overlay.CheckApart(where, path[:strings.LastIndex(path, "/metadata/")])
 }
 
 // Unmount ends the mount. Indexes and artifacts stay, and mounting again finds them.

@@ -35,15 +35,17 @@ func (a *app) mountCommand() *cobra.Command {
 	}
 }
 
-const longUnmount = `Stops using the indexes of a table. Nothing is deleted, and mounting again finds everything. To free the space, delete the
-overlay's folder, which skomer status shows: the table is not touched by that, and every query gives the same answer as
-before, by scanning.`
+const longUnmount = `Stops using the indexes of a table. Nothing is deleted, and mounting again finds everything. With --purge everything that Skomer
+wrote for the table is deleted, but for a record of a few hundred bytes, so that no number of a version is used twice. The
+table is not touched, and every query gives the same answer as before, by scanning.`
 
 func (a *app) unmountCommand() *cobra.Command {
-	return &cobra.Command{
+	var purge bool
+	cmd := &cobra.Command{
 		Use: "unmount TABLE", Short: "Stop using the indexes of a table", Long: longUnmount,
-		Example: `  skomer unmount lake/flights`,
-		Args:    takes(1, 1, "one table"),
+		Example: `  skomer unmount lake/flights
+  skomer unmount lake/flights --purge`,
+		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
 				return err
@@ -52,6 +54,13 @@ func (a *app) unmountCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if purge {
+				report, err := t.Purge(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.showVacuum(report)
+			}
 			if err := t.Unmount(cmd.Context()); err != nil {
 				return err
 			}
@@ -59,4 +68,6 @@ func (a *app) unmountCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&purge, "purge", false, "delete the overlay")
+	return cmd
 }

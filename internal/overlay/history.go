@@ -17,6 +17,7 @@ type Summary struct {
 	Indexes   int
 	Artifacts int // without tombstones; those of dropped indexes count
 	Derived   int // likewise
+	Table     Table
 	Mounted   bool
 	Expired   bool
 	Err       error // why it cannot be read
@@ -73,6 +74,7 @@ func (o *Overlay) summary(at Object, r store.Result) Summary {
 	}
 	h := &b.header
 	s.Committed, s.Snapshot, s.Indexes, s.Mounted = time.UnixMilli(h.CommittedMs), h.Upstream.SnapshotID, len(h.Indexes), h.Mounted
+	s.Table = h.Table
 	for _, c := range b.chunks {
 		s.Artifacts += c.artifacts - c.dead.count()
 	}

@@ -1,0 +1,147 @@
+package skomer
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/maintain"
+	"github.com/skomerdb/skomer/internal/overlay"
+)
+
+const (
+	defaultGrace = time.Hour
+	// defaultAbandoned is how long a build may go without renewing its declaration, which it does twice a minute.
+	defaultAbandoned = time.Hour
+)
+
+// VacuumOptions bounds a vacuum.
+type VacuumOptions struct {
+	// Retain is how many of the newest overlay versions stay readable, at least one.
+	Retain int
+	// RetainFor keeps, besides these, the versions that were the newest within this time.
+	RetainFor time.Duration
+	// Grace is how long objects stay after they were written, and after they went out of use; 0: an hour, negative: not at all.
+	Grace time.Duration
+	// DryRun reports and deletes nothing.
+	DryRun bool
+	// AllowEmpty lets a vacuum delete all bundles, where no version needs one; otherwise it refuses.
+	AllowEmpty bool
+}
+
+// Tally is objects and their bytes.
+type Tally = maintain.Tally
+
+// VacuumReport is what a vacuum deleted and kept, by reason, or would.
+type VacuumReport = maintain.VacuumReport
+
+// Vacuum deletes what only overlay versions need that are not retained, what no version ever named, and what is about data files that no
+// retained snapshot of the table has. Builds that died are revoked. Queries and builds go on meanwhile.
+func (t *Table) Vacuum(ctx context.Context, o VacuumOptions) (*VacuumReport, error) {
+	if o.Grace == 0 {
+		o.Grace = defaultGrace
+	}
+	if err := t.refresh(ctx); err != nil {
+		return nil, err
+	}
+	v, err := t.mounted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.owns(v.Table()); v.Broken() == nil && err != nil {
+		return nil, err
+	}
+	snapshots := t.everySnapshot()
+	slices.Reverse(snapshots) // artifacts are mostly about files that the latest ones have
+	c := t.vacuum()
+	c.Retain, c.RetainFor, c.Grace, c.Abandoned = o.Retain, o.RetainFor, max(o.Grace, 0), defaultAbandoned
+	c.DryRun, c.AllowEmpty, c.Snapshots = o.DryRun, o.AllowEmpty, snapshots
+	r, err := c.Run(ctx)
+	return t.cleaned(ctx, r, err)
+}
+
+// owns refuses to delete anything from the overlay of another table.
+func (t *Table) owns(of overlay.Table) error {
+	if err := t.apart(t.where); err != nil {
+		return err
+	}
+	now := t.metadata()
+	if strings.EqualFold(of.UUID, now.UUID()) && (of.UUID != "" || of.Location == now.Location()) {
+		return nil
+	}
+	return fault.New(fault.Refused, t.where, "is the overlay of another table, at %s", of.Location)
+}
+
+func (t *Table) vacuum() *maintain.Vacuum {
+	return &maintain.Vacuum{Overlay: t.overlay, Store: t.overlayStore}
+}
+
+// cleaned looks up the newest version, and leaves no empty folders in a local overlay.
+func (t *Table) cleaned(ctx context.Context, r *VacuumReport, err error) (*VacuumReport, error) {
+	t.saw(nil)
+	if v, again := t.overlay.Latest(ctx); again == nil {
+		t.saw(v)
+	}
+	if path, ok := lake.LocalPath(t.where); ok && !r.DryRun {
+		removeEmpty(path)
+	}
+	return r, err
+}
+
+// removeEmpty removes the empty folders below root. A writer that needs one makes it again.
+func removeEmpty(root string) {
+	var folders []string
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root {
+			folders = append(folders, path)
+		}
+		return nil // what cannot be read is not removed
+	})
+	for _, f := range slices.Backward(folders) {
+		_ = os.Remove(f) // refused where it is not empty
+	}
+}
+
+// PurgeIndex drops an index, named by id or by its expression, and deletes at once what only it needs. Bundles that hold other
+// indexes, too, stay until they are consolidated.
+func (t *Table) PurgeIndex(ctx context.Context, name string) (*Index, *VacuumReport, error) {
+	v, err := t.mounted(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.owns(v.Table()); err != nil {
+		return nil, nil, err
+	}
+	x, err := t.find(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := t.vacuum().Purge(ctx, x.ID)
+	r, err = t.cleaned(ctx, r, err)
+	return x, r, err
+}
+
+// Purge ends the mount and deletes the overlay: every index, artifact and version. What stays is the record of the newest version, a few
+// hundred bytes, so that its number is never used again.
+func (t *Table) Purge(ctx context.Context) (*VacuumReport, error) {
+	const enough = 16 // versions: that all of them are damaged is not to be expected
+	history, err := t.overlay.History(ctx, enough)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.NotFound, t.name, "has no overlay at %s", t.where)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(history, func(h overlay.Summary) bool { return h.Err == nil && !h.Expired })
+	if err := t.owns(history[max(at, 0)].Table); err != nil {
+		return nil, err
+	}
+	r, err := t.vacuum().PurgeAll(ctx)
+	return t.cleaned(ctx, r, err)
+}
