@@ -88,7 +88,13 @@ func (t *Table) cleaned(ctx context.Context, r *VacuumReport, err error) (*Vacuu
 	if v, again := t.overlay.Latest(ctx); again == nil {
 		t.saw(v)
 	}
-	if path, ok := lake.LocalPath(t.where); ok && !r.DryRun {
+	if r.DryRun {
+		return r, err
+	}
+	for _, n := range r.Deleted {
+		t.client.metrics.Purged(n.Objects)
+	}
+	if path, ok := lake.LocalPath(t.where); ok {
 		removeEmpty(path)
 	}
 	return r, err
