@@ -3,6 +3,8 @@ package skomer
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/store/probe"
 )
 
@@ -89,9 +92,13 @@ func (d *doctor) findings(of string, all ...probe.Finding) {
 
 func (d *doctor) catalogs(ctx context.Context) {
 	for _, name := range d.client.stores.known.Names() {
-		note, err := d.client.stores.catalogs.Check(ctx, name)
-		d.say("catalog "+name, note, err, Failed)
+		d.catalog(ctx, name)
 	}
+}
+
+func (d *doctor) catalog(ctx context.Context, name string) {
+	note, err := d.client.stores.catalogs.Check(ctx, name)
+	d.say("catalog "+name, note, err, Failed)
 }
 
 // root checks the overlay root as overlays that are yet to be made would meet it.
@@ -103,6 +110,9 @@ func (d *doctor) root(ctx context.Context) {
 }
 
 func (d *doctor) table(ctx context.Context, name string, o TableOptions) {
+	if of := d.client.stores.known.Of(name); lake.Named(name) && of != "" {
+		d.catalog(ctx, of)
+	}
 	t, err := d.client.Open(ctx, name, o)
 	if !d.say("table", "its metadata was read", err, Failed) {
 		d.root(ctx)
@@ -195,6 +205,9 @@ func (d *doctor) writable(ctx context.Context, table, at string) bool {
 	if !d.say("overlay store", "", err, Failed) || !d.identity(ctx, "overlay store", s, at) {
 		return false
 	}
+	if !lake.Remote(at) {
+		s = local.New(local.Under(existing(key))) // removes the folders that the check made, too
+	}
 	w := probe.Writes(ctx, s, strings.TrimRight(key, "/")+"/doctor/")
 	d.findings("overlay", w.Findings...)
 	for i := range d.Checks {
@@ -206,6 +219,16 @@ func (d *doctor) writable(ctx context.Context, table, at string) bool {
 		d.clock(w.Skew)
 	}
 	return !slices.ContainsFunc(w.Findings, func(f probe.Finding) bool { return f.Err != nil && f.Name != "delete" })
+}
+
+// existing is the folder itself, or the nearest one above it that exists.
+func existing(folder string) string {
+	for {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() || filepath.Dir(folder) == folder {
+			return folder
+		}
+		folder = filepath.Dir(folder)
+	}
 }
 
 func (d *doctor) clock(skew time.Duration) {

@@ -2,10 +2,12 @@ package skomer
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/lake/catalog"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 // stores finds the store of a location. Tables are reached as their catalog says when it hands them out, and else with the identity of
@@ -84,4 +86,13 @@ func (s *stores) overlay(table string) lake.Resolver {
 		return s.own
 	}
 	return s.table(table)
+}
+
+// Storage finds the store of a file outside of any table, and the file's key in it, for commands of this module that look into files:
+// below the overlay root it is reached as overlays are, else as tables of the default catalog are.
+func (c *Client) Storage(location string) (store.Store, string, error) {
+	if root := c.config.OverlayRoot; root != "" && strings.HasPrefix(location, strings.TrimRight(root, "/")+"/") {
+		return c.stores.overlay(location)(location)
+	}
+	return c.stores.table(location)(location)
 }

@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
 		a.indexCommand(), a.syncCommand(), a.vacuumCommand(), a.overlayCommand(), a.repairCommand(), a.scrubCommand(), a.reindexCommand(),
 		a.queryCommand(), a.explainCommand(), a.verifyCommand(), a.statsCommand(),
-		a.inspectCommand(), a.demoCommand(), a.versionCommand(),
+		a.inspectCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand(),
 	)
 	return root
 }
@@ -182,15 +182,24 @@ func (a *app) config() (config skomer.Config, err error) {
 	return config, err
 }
 
-// open reads the metadata of a table.
-func (a *app) open(ctx context.Context, name string) (*skomer.Table, error) {
+// tableOptions are those that flags state.
+func (a *app) tableOptions() (skomer.TableOptions, error) {
 	options := skomer.TableOptions{Overlay: a.flags.overlay}
 	for _, m := range a.flags.maps {
 		from, to, ok := strings.Cut(m, "=")
 		if !ok || from == "" {
-			return nil, fault.New(fault.Invalid, "--map", "%q is not FROM=TO", m)
+			return options, fault.New(fault.Invalid, "--map", "%q is not FROM=TO", m)
 		}
 		options.Map = append(options.Map, skomer.Mapping{From: from, To: to})
+	}
+	return options, nil
+}
+
+// open reads the metadata of a table.
+func (a *app) open(ctx context.Context, name string) (*skomer.Table, error) {
+	options, err := a.tableOptions()
+	if err != nil {
+		return nil, err
 	}
 	client, err := a.client()
 	if err != nil {

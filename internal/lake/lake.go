@@ -164,6 +164,9 @@ func (l *Lake) table(name, location string, b []byte) (*Table, error) {
 	return &Table{lake: l, name: name, path: location, meta: m}, nil
 }
 
+// Named reports whether a table is asked for by its name in a catalog rather than by its place.
+func Named(table string) bool { return !isLocation(table) }
+
 // isLocation tells a path or URI from a dotted name. A single word is a folder.
 func isLocation(name string) bool {
 	return strings.ContainsAny(name, "/:\\") || !strings.Contains(name, ".") || isMetadataFile(name)
