@@ -42,7 +42,7 @@ func NewCollector(col column.Path, budget index.Budget) (*Collector, error) {
 	}
 	// sorting takes as much again
 	limit := int(max(budget.Bytes()/(2*entrySize), 1<<12))
-	return &Collector{enc: e, ofList: index.OfList(col), elements: index.NewElements(e), limit: limit, dir: budget.TempDir}, nil
+	return &Collector{enc: e, ofList: index.OfList(col), elements: index.NewElements(e, col), limit: limit, dir: budget.TempDir}, nil
 }
 
 // Start begins a file. pages is the first rows of its pages, ascending from 0; where they are of one length, granules are pages.
