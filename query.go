@@ -33,6 +33,7 @@ type Rows struct {
 	// overlayLost is why the overlay could not be read at all.
 	overlayLost error
 	start       time.Time
+	counting    bool // the rows are counted, not read
 	data        store.Store
 	reported    bool // to metrics and log
 }
@@ -89,7 +90,7 @@ func (r *Rows) prepareOnce(ctx context.Context, explain bool) error {
 	c := t.client.config
 	r.plan, err = r.planner().Plan(ctx, s, tree, r.version, scan.Options{
 		NoIndex: r.query.NoIndex, NoPrune: r.query.NoPrune, Strict: r.query.Strict, Explain: explain,
-		MinBytes: c.MinPlannedScanBytes, MinFiles: c.MinPlannedFiles,
+		MinBytes: c.MinPlannedScanBytes, MinFiles: c.MinPlannedFiles, Costs: r.costs(),
 	})
 	if err != nil {
 		return err
@@ -217,6 +218,9 @@ var errStopped = errors.New("the caller stopped")
 // Count counts the answer without reading what evidence settles. A limit caps it.
 func (r *Rows) Count(ctx context.Context) (int64, error) {
 	ctx = store.WithCounter(ctx, &r.usage)
+	if err := r.recount(ctx); err != nil {
+		return 0, err
+	}
 	counters, err := r.reader().Count(ctx, r.plan)
 	if r.query.Limit > 0 {
 		counters.Rows = min(counters.Rows, r.query.Limit)
@@ -248,6 +252,7 @@ func (r *Rows) Stats() Stats {
 	s := r.stats
 	rep := &r.plan.Report
 	u := r.usage.Usage()
+	s.FilesLeft = len(r.plan.Files)
 	s.FilesTotal, s.Requests, s.Bytes, s.Waves = rep.Total, u.Requests(), u.BytesRead, u.Waves
 	s.IndexesUsed, s.IndexesMissing = r.exprs(rep.Used), r.exprs(rep.Missing)
 	s.Rejected = map[string]int64{}

@@ -65,6 +65,9 @@ type Config struct {
 	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
 	MinPlannedScanBytes int64
 	MinPlannedFiles     int
+	// MinSelectivity: a query of which sketches expect more than this share of the rows (0 to 1) to match is scanned without asking an
+	// index, and one index is left alone where asking it is expected to cost more than it saves. Default (0): 0.5; negative: always ask.
+	MinSelectivity float64
 	// Metrics is where the client's metrics are registered, under the names of docs/operations.md; nil: nowhere.
 	Metrics prometheus.Registerer
 	// Log takes warnings and errors that no caller gets: rejected indexes, shadow checks that differed. nil: nobody.

@@ -27,6 +27,9 @@ type row struct {
 
 var rows = map[int]row{
 	1:  {"warm equality on a random id over 2,000 files, against DuckDB", warmEquality},
+	3:  {"planning a million files, nothing cached, against iceberg-go", planFirst},
+	4:  {"planning a million files again, against PyIceberg", planWarm},
+	12: {"a hundred files rewritten as ten: merging their artifacts against building them", compaction},
 	14: {"full scan with a filter and no index, against DuckDB", fullScan},
 	15: {"add and drop on 50,000 files; a build commit at a million artifacts", lifeCycle},
 	16: {"200 predicates of every selectivity, as planned against the plain scan", costRule},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,11 @@ func python(ctx context.Context) (string, error) {
 	venv := filepath.Join(cacheDir, "venv")
 	bin := filepath.Join(venv, "bin", "python")
 	stamp := filepath.Join(venv, "ready")
-	if _, err := os.Stat(stamp); err == nil {
+	pins, err := os.ReadFile("bench/peers/requirements.txt")
+	if err != nil {
+		return "", err
+	}
+	if have, err := os.ReadFile(stamp); err == nil && bytes.Equal(have, pins) {
 		return bin, nil
 	}
 	for _, args := range [][]string{
@@ -28,7 +33,7 @@ func python(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("set up the peers: %w", err)
 		}
 	}
-	return bin, os.WriteFile(stamp, nil, 0o644)
+	return bin, os.WriteFile(stamp, pins, 0o644)
 }
 
 // peer is a running peer process that answers one JSON line for every JSON line.
