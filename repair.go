@@ -40,6 +40,7 @@ func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) 
 	if err != nil {
 		return nil, err
 	}
+	y.Phases = t.phases()
 	r, err := y.Repair(ctx, s, dryRun)
 	if r == nil {
 		return nil, err

@@ -131,7 +131,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 		workers = t.client.config.Workers
 	}
 	return &maintain.Syncer{
-		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Refused: &t.refused,
+		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Refused: &t.refused, Runs: t.client.runs,
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},

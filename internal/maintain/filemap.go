@@ -137,10 +137,10 @@ func MapFiles(runs *wave.Runs) Phase {
 // keeping is the care of one file map.
 type keeping struct {
 	*State
-	runs    *wave.Runs
-	index   build.Index
-	listed  []*wave.ListedRun // of the column
-	files   map[[16]byte]int  // of the snapshot that can be indexed, by the key of their paths
+	runs   *wave.Runs
+	index  build.Index
+	listed []*wave.ListedRun // of the column
+	files  map[[16]byte]int  // of the snapshot that can be indexed, by the key of their paths
 }
 
 func (k *keeping) keep(ctx context.Context) error {
@@ -205,30 +205,41 @@ func (k *keeping) invalidate(ctx context.Context) error {
 		case r.Run == nil:
 			continue
 		}
-		gone := slices.Clone(r.Meta.Invalid)
-		for slot := range r.Run.Files {
-			if _, known := slices.BinarySearch(r.Meta.Invalid, uint32(slot)); !known && k.overwritten(&r.Run.Files[slot]) {
-				gone = append(gone, uint32(slot))
-			}
-		}
-		if len(gone) == len(r.Meta.Invalid) {
-			continue
-		}
-		slices.Sort(gone)
-		meta := *r.Meta
-		meta.Invalid = gone
-		raw, err := json.Marshal(meta)
+		change, err := unmap(r, k.overwritten)
 		if err != nil {
 			return err
 		}
-		e := r.Derived
-		e.Meta = raw
-		changes = append(changes, overlay.ReplaceDerived([]overlay.Derived{e}, []overlay.Derived{r.Derived}))
+		if change != nil {
+			changes = append(changes, change)
+		}
 	}
 	if len(changes) == 0 {
 		return nil
 	}
 	return k.commit(ctx, changes...)
+}
+
+// unmap is the change that marks the slots of overwritten files in a run as not speaking; nil where there is none to mark.
+func unmap(r *wave.ListedRun, overwritten func(*filemap.File) bool) (overlay.Change, error) {
+	gone := slices.Clone(r.Meta.Invalid)
+	for slot := range r.Run.Files {
+		if _, known := slices.BinarySearch(r.Meta.Invalid, uint32(slot)); !known && overwritten(&r.Run.Files[slot]) {
+			gone = append(gone, uint32(slot))
+		}
+	}
+	if len(gone) == len(r.Meta.Invalid) {
+		return nil, nil
+	}
+	slices.Sort(gone)
+	meta := *r.Meta
+	meta.Invalid = gone
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, r.Key, err)
+	}
+	e := r.Derived
+	e.Meta = raw
+	return overlay.ReplaceDerived([]overlay.Derived{e}, []overlay.Derived{r.Derived}), nil
 }
 
 // outdated tells that a build would find the column of a run elsewhere now, or put other values for absent ones.

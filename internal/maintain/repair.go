@@ -3,6 +3,7 @@ package maintain
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/skomerdb/skomer/internal/bundle"
@@ -44,19 +45,21 @@ func (y *Syncer) Repair(ctx context.Context, s *facts.Snapshot, dry bool) (*Repa
 	if err != nil {
 		return nil, err
 	}
-	found, stamps, err := r.diagnose(ctx)
+	f, err := r.diagnose(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Repaired{Found: found}
+	out := &Repaired{Found: f.rejected}
 	if dry {
 		out.Report = r.end()
 		return out, nil
 	}
-	if err := r.settle(ctx, findings{stamps, found}); err != nil {
+	if err := r.settle(ctx, f); err != nil {
 		return nil, err
 	}
-	err = r.rebuild(ctx, found)
+	if err = r.rebuild(ctx, f.rejected); err == nil && len(f.rejected)+len(f.stamps) > 0 {
+		err = r.phases(ctx)
+	}
 	out.Report = r.end()
 	return out, err
 }
@@ -76,7 +79,7 @@ func (r *run) rebuild(ctx context.Context, found []Finding) error {
 }
 
 // diagnose finds the artifacts of the snapshot's files that must not speak, each once, and the files that got another tag only.
-func (r *run) diagnose(ctx context.Context) ([]Finding, []overlay.Stamp, error) {
+func (r *run) diagnose(ctx context.Context) (out findings, err error) {
 	var found []Finding
 	bad := map[overlay.Place]bool{}
 	reject := func(at overlay.Place, f Finding) {
@@ -87,22 +90,23 @@ func (r *run) diagnose(ctx context.Context) ([]Finding, []overlay.Stamp, error) 
 	}
 	live := r.check(reject)
 	if err := r.readable(ctx, live, reject); err != nil {
-		return nil, nil, err
+		return out, err
 	}
 	suspects, err := r.suspects(ctx)
 	if err != nil {
-		return nil, nil, err
+		return out, err
 	}
 	for i := range suspects {
 		suspects[i].places = slices.DeleteFunc(suspects[i].places, func(p overlay.Placement) bool { return bad[p.At] })
 	}
-	var stamps []overlay.Stamp
+	out.stale = map[staleFile]bool{}
 	for batch := range slices.Chunk(suspects, sweepBatch) {
 		f, err := r.examine(ctx, batch)
 		if err != nil {
-			return nil, nil, err
+			return out, err
 		}
-		stamps = append(stamps, f.stamps...)
+		out.stamps = append(out.stamps, f.stamps...)
+		maps.Copy(out.stale, f.stale)
 		for _, x := range f.rejected {
 			if !slices.ContainsFunc(found, func(have Finding) bool { return have.key == x.key }) {
 				found = append(found, x)
@@ -114,10 +118,11 @@ func (r *run) diagnose(ctx context.Context) ([]Finding, []overlay.Stamp, error) 
 	})
 	for i := range found {
 		if err := r.name(ctx, &found[i]); err != nil {
-			return nil, nil, err
+			return out, err
 		}
 	}
-	return found, stamps, nil
+	out.rejected = found
+	return out, nil
 }
 
 // check runs the lineage check of every artifact for every file of the snapshot and returns those that passed.

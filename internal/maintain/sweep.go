@@ -12,9 +12,11 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/wave"
 )
 
 // Swept is what a tag sweep found.
@@ -177,6 +179,44 @@ func listed(ctx context.Context, st store.Store, paths []string, visit func(stor
 type findings struct {
 	stamps   []overlay.Stamp
 	rejected []Finding
+	stale    map[staleFile]bool // for which no file map may speak
+}
+
+// staleFile is an incarnation of a data file that is gone, as file maps know it.
+type staleFile struct {
+	path [16]byte
+	tag  string
+}
+
+// unmaps is how often a sweep tries to withdraw what file maps say while their runs are merged.
+const unmaps = 5
+
+// unmap is the changes that withdraw what file maps say of files that are gone.
+func (r *run) unmap(ctx context.Context, stale map[staleFile]bool) (changes []overlay.Change, err error) {
+	if len(stale) == 0 || len(r.report.Version.Derived(filemap.Kind)) == 0 {
+		return nil, nil
+	}
+	runs := r.Runs
+	if runs == nil {
+		runs = wave.NewRuns(0)
+	}
+	listed, err := runs.Load(ctx, r.Store, r.Overlay.Prefix(), r.report.Version, func(string) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listed {
+		if l.Run == nil || l.Meta == nil {
+			continue
+		}
+		change, err := unmap(l, func(f *filemap.File) bool { return stale[staleFile{f.Path, f.Tag}] })
+		if err != nil {
+			return nil, err
+		}
+		if change != nil {
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
 }
 
 // examine reads suspects again and compares their hashes with those in the lineage of their artifacts.
@@ -192,9 +232,12 @@ func (r *run) examine(ctx context.Context, suspects []suspect) (findings, error)
 	if err := ctx.Err(); err != nil {
 		return findings{}, err
 	}
-	var out findings
+	out := findings{stale: map[staleFile]bool{}}
 	k := 0
 	for _, s := range suspects {
+		for _, p := range s.places {
+			out.stale[staleFile{filemap.PathKey(p.Identity.Path), string(p.Identity.Tag)}] = true
+		}
 		hashed := map[string]hashedFile{}
 		for _, p := range s.places {
 			info, rec, err := infos[k], records[k], errs[k]
@@ -308,11 +351,21 @@ func (r *run) settle(ctx context.Context, f findings) error {
 	if len(stamps)+len(retired) == 0 {
 		return nil
 	}
-	receipt, err := r.Overlay.Commit(ctx, nil, overlay.Retire(slices.Collect(maps.Keys(retired))...), overlay.Restamp(stamps...))
-	if err != nil {
-		return err
+	for range unmaps {
+		changes, err := r.unmap(ctx, f.stale)
+		if err != nil {
+			return err
+		}
+		changes = append(changes, overlay.Retire(slices.Collect(maps.Keys(retired))...), overlay.Restamp(stamps...))
+		receipt, err := r.Overlay.Commit(ctx, r.report.Version, changes...)
+		if err != nil {
+			return err
+		}
+		r.report.Version = receipt.Version
+		if len(receipt.Unfit) == 0 {
+			break // no run was merged away meanwhile
+		}
 	}
-	r.report.Version = receipt.Version
 	r.report.Swept.Withdrawn += len(retired)
 	files := map[string]bool{}
 	for _, s := range stamps {

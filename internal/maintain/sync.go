@@ -22,6 +22,7 @@ import (
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/wave"
 )
 
 // Progress is how far a sync is.
@@ -68,6 +69,8 @@ type Syncer struct {
 	Sweep bool
 	// Phases run after the builds, in this order.
 	Phases []Phase
+	// Runs keeps what was read of file maps; nil: they are read anew.
+	Runs *wave.Runs
 	// Refresh reads the table anew, for builds that it overtook; nil: the snapshot is final.
 	Refresh func(context.Context) (*facts.Snapshot, error)
 	// Refused keeps what was not worth keeping between syncs; nil: it is read anew.
