@@ -30,6 +30,8 @@ const (
 	// defaultMinScan and defaultMinFiles are seed values of the cost rule: below them a scan is one or two requests.
 	defaultMinScan  = 256 << 10
 	defaultMinFiles = 1
+	// defaultMinSelectivity is the share of rows above which little can be skipped.
+	defaultMinSelectivity = 0.5
 )
 
 // Client opens tables and holds the caches that they share. It is safe for concurrent use.
@@ -104,6 +106,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MinPlannedFiles == 0 {
 		c.MinPlannedFiles = defaultMinFiles
+	}
+	if c.MinSelectivity == 0 {
+		c.MinSelectivity = defaultMinSelectivity
 	}
 	if c.ShadowBytes == 0 {
 		c.ShadowBytes = defaultShadowBytes

@@ -10,6 +10,7 @@ import (
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -37,6 +38,9 @@ type Table struct {
 	views   map[string]*lake.View // of table, by Query.At
 	version *overlay.Version      // nil: not mounted
 	looked  time.Time             // when version was looked up
+
+	sketches   plan.Known       // of sketchesOf
+	sketchesOf *overlay.Version // may be an older one
 }
 
 // Name is what the table was opened by.

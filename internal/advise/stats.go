@@ -66,13 +66,9 @@ func (r *Reader) Statistics(ctx context.Context, s *facts.Snapshot, v *overlay.V
 		t.Rows += s.Files.Records[i]
 		t.Bytes += s.Files.Size[i]
 	}
-	known := map[int]*maintain.Statistics{}
+	known := map[int]*sketch.Summary{}
 	if v != nil {
-		for _, x := range maintain.ReadStatistics(v) {
-			if old := known[x.Field]; old == nil || old.Rows < x.Rows {
-				known[x.Field] = x
-			}
-		}
+		known = maintain.Known(v)
 	}
 	var paths []column.Path
 	s.Schema.Walk(func(p column.Path) bool {
@@ -92,12 +88,12 @@ func (r *Reader) Statistics(ctx context.Context, s *facts.Snapshot, v *overlay.V
 }
 
 // column describes one column.
-func (t *Table) column(p column.Path, known *maintain.Statistics, groups []plan.Bound) Column {
+func (t *Table) column(p column.Path, known *sketch.Summary, groups []plan.Bound) Column {
 	c := Column{Path: p, Source: FromNothing, Nulls: facts.Unknown, NaNs: facts.Unknown}
 	bounds := plan.FileBounds(t.Snapshot, predicate.Column{Path: p})
 	var points [][]byte
 	if known != nil && known.Encoding().Widens(p.Leaf().Type) {
-		c.Source, c.Sketch, c.Rows, c.Nulls, c.NaNs = FromSketch, &known.Summary, known.Rows, known.Nulls, known.NaNs
+		c.Source, c.Sketch, c.Rows, c.Nulls, c.NaNs = FromSketch, known, known.Rows, known.Nulls, known.NaNs
 		c.Min, c.Max, points = known.At(0), known.At(1), known.Quantiles
 	} else {
 		c.fromManifests(t, bounds)

@@ -56,6 +56,17 @@ func ReadStatistics(v *overlay.Version) map[string]*Statistics {
 	return out
 }
 
+// Known is the broadest sketch of each column, by field id.
+func Known(v *overlay.Version) map[int]*sketch.Summary {
+	rows, out := map[int]int64{}, map[int]*sketch.Summary{}
+	for _, s := range ReadStatistics(v) {
+		if s.Rows > rows[s.Field] {
+			rows[s.Field], out[s.Field] = s.Rows, &s.Summary
+		}
+	}
+	return out
+}
+
 // MergeSketches is the phase that keeps the sketch of the whole table beside those of its files: new files are added to it, and after
 // a file went away it is merged anew, for unions cannot forget.
 func MergeSketches() Phase {

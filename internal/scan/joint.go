@@ -17,6 +17,12 @@ func (e *evidence) questions(valid []overlay.Placement, sources []plan.Source) (
 	}
 	joined := map[asking]bool{}
 	for _, j := range plan.Joins(e.plan.Predicate, sources) {
+		if !e.worth(valid[j.Source], j.Leaves) {
+			for _, l := range j.Leaves {
+				joined[asking{j.Source, l}] = true
+			}
+			continue
+		}
 		a := e.question(valid[j.Source], j.Leaves)
 		if a == nil {
 			continue
@@ -28,7 +34,7 @@ func (e *evidence) questions(valid []overlay.Placement, sources []plan.Source) (
 	}
 	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
 		for _, k := range plan.Choose(l, sources) {
-			if joined[asking{k, l}] {
+			if joined[asking{k, l}] || !e.worth(valid[k], []*predicate.Leaf{l}) {
 				continue
 			}
 			if a := e.question(valid[k], []*predicate.Leaf{l}); a != nil {

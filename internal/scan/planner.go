@@ -38,6 +38,8 @@ type Options struct {
 	// A query whose files left after pruning hold fewer than MinBytes and number at most MinFiles is scanned without an index.
 	MinBytes int64
 	MinFiles int
+	// Costs is what else the cost rule goes by; nil: it knows no more.
+	Costs *Costs
 	// Explain keeps a Decision per file.
 	Explain bool
 	// Only is the id of the one index that is asked; empty: every index.
@@ -54,13 +56,14 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	if !o.NoPrune {
 		pruning = plan.Prune(s, t)
 	}
-	left, bytes := out.left(pruning)
+	left, bytes, rows := out.left(pruning)
 	asks := !o.NoIndex && !o.NoPrune && v != nil && v.Mounted() && t.Kind != predicate.True && left > 0
 	if asks {
 		out.Report.Scanned = cheapScan(left, bytes, o)
 		asks = out.Report.Scanned == ""
 	}
 	e := p.evidence(out, v, o)
+	asks = asks && e.estimate(left, bytes, rows)
 	if asks {
 		if err := e.askMaps(ctx); err != nil {
 			return nil, err
@@ -89,15 +92,16 @@ func (p *Planner) evidence(out *Plan, v *overlay.Version, o Options) *evidence {
 	}}
 }
 
-// left is how many files manifest facts do not rule out, and their bytes.
-func (p *Plan) left(pruning *plan.Pruning) (n int, bytes int64) {
+// left is how many files manifest facts do not rule out, their bytes and their rows.
+func (p *Plan) left(pruning *plan.Pruning) (n int, bytes, rows int64) {
 	for i, size := range p.Snapshot.Files.Size {
 		if pruning == nil || pruning.Answers[i] != plan.Out {
 			n++
 			bytes += size
+			rows += p.Snapshot.Files.Records[i]
 		}
 	}
-	return n, bytes
+	return n, bytes, rows
 }
 
 // fill keeps the files that neither manifest facts nor file maps rule out, in the order of (path, ordinal).
@@ -160,11 +164,14 @@ type evidence struct {
 	asked   map[question]*asked
 	tasks   []*wave.Task
 	mapped  map[*predicate.Leaf]*mapped // the leaves that file maps answer
+	scene   *plan.Scene                 // nil: every index is asked
+	weighed map[weighed]bool            // the questions that the cost rule lets be asked
 }
 
 // usable is a declared index that may say something about the predicate.
 type usable struct {
 	ok      bool
+	tiered  bool // its artifacts cover many files
 	kind    index.Kind
 	columns []column.Path
 	files   int // of the files left that it covers
@@ -228,7 +235,7 @@ func (e *evidence) usable() bool {
 		if !ok || d.KindVersion > k.Version || e.options.Only != "" && d.ID != e.options.Only {
 			continue
 		}
-		u := usable{kind: k.Kind}
+		u := usable{kind: k.Kind, tiered: k.Scope == index.Tiered}
 		for _, id := range d.FieldIDs {
 			if path := e.plan.Snapshot.Schema.ByID(id); path != nil {
 				u.columns = append(u.columns, path)

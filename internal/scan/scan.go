@@ -52,6 +52,9 @@ type Report struct {
 	Rejected   []Rejection
 	// Scanned tells that the cost rule chose not to ask any index, and why.
 	Scanned string
+	// Unasked is indexes that the cost rule chose not to ask, and Estimate what it went by; nil where it knew nothing.
+	Unasked  []Unasked
+	Estimate *Estimate
 }
 
 // Rejection is an artifact that was not believed for a file.
