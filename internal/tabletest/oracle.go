@@ -355,7 +355,7 @@ func randomRegex(rng *rand.Rand, s string) (op, text string) {
 	cut := rng.IntN(len(r) + 1)
 	head, tail := regexp.QuoteMeta(string(r[:cut])), regexp.QuoteMeta(string(r[cut:]))
 	text = []string{
-		tail, head + ".*" + tail, "^" + head, tail + "$", "(" + head + "|zz%)" + tail, "[a-z]+" + tail, head + "?", head + ".",
+		tail, head + ".*" + tail, "^" + head, tail + "$", "(" + head + "|zz%)" + tail, "[a-z]+" + tail, "(" + head + ")?", head + ".",
 	}[rng.IntN(8)]
 	if rng.IntN(3) == 0 {
 		return "~*", text
