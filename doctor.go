@@ -212,7 +212,7 @@ func (d *doctor) writable(ctx context.Context, table, at string) bool {
 	d.findings("overlay", w.Findings...)
 	for i := range d.Checks {
 		if c := &d.Checks[i]; c.Name == "overlay: delete" && c.Verdict == Failed {
-			c.Verdict, c.Fix = Warning, c.Fix+"; without it nothing of an overlay can be removed"
+			c.Verdict, c.Fix = Warning, strings.TrimPrefix(c.Fix+"; without it nothing of an overlay can be removed", "; ")
 		}
 	}
 	if w.Known {
