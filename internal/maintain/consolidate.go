@@ -278,9 +278,12 @@ func (w *consolidation) retainedPaths(ctx context.Context) map[string]bool {
 // tiered reports whether artifacts of the kind cover segments.
 func tiered(k kinds.Entry) bool { return k.Scope == index.Tiered }
 
-// Consolidate is the phase of a sync that merges bundles where a tier is full.
+// Consolidate is the phase of a sync that merges bundles where what the sync built made a tier full.
 func Consolidate(c Consolidator) Phase {
 	return Phase{Name: "consolidate", Run: func(ctx context.Context, s *State) error {
+		if s.Report.Bundles == 0 {
+			return nil
+		}
 		c.Overlay, c.Store, c.Snapshot = s.Overlay, s.Store, s.Snapshot
 		report, err := c.Run(ctx)
 		if report.Version != nil {
