@@ -122,8 +122,11 @@ func (w *RowsWriter) flush() {
 	if len(w.in) == 0 {
 		return
 	}
-	form, list := uint64(0), rangeList(w.in)
-	if len(list) > chunkBitmap {
+	form, list := uint64(1), []byte(nil)
+	if len(w.in) <= chunkBitmap/2 { // a range takes two bytes at least
+		form, list = 0, rangeList(w.in)
+	}
+	if form == 1 || len(list) > chunkBitmap {
 		form, list = 1, bitmapOf(w.in)
 	}
 	w.body = binary.AppendUvarint(w.body, (w.cur-w.next)<<1|form)
@@ -142,7 +145,7 @@ func (w *RowsWriter) Append(out *bytescan.Writer) {
 }
 
 func rangeList(in []rowset.Range) []byte {
-	out := binary.AppendUvarint(nil, uint64(len(in)))
+	out := binary.AppendUvarint(make([]byte, 0, 3*len(in)+8), uint64(len(in)))
 	at := uint32(0)
 	for _, r := range in {
 		out = binary.AppendUvarint(out, uint64(r.Start-at))
@@ -173,6 +176,12 @@ func ReadRows(r *bytescan.Reader, size uint32) *rowset.Set {
 
 // Read adds the rows of a set that AppendRows wrote and returns how many they are. After a failure some of them may be added.
 func (s *Rows) Read(r *bytescan.Reader) (rows int64) {
+	return VisitRows(r, s.size, func(x rowset.Range) { s.Add(x) })
+}
+
+// VisitRows shows the rows of a set over size rows that AppendRows wrote, as ascending ranges, and returns how many they are. After a
+// failure some of them may have been shown.
+func VisitRows(r *bytescan.Reader, size uint32, visit func(rowset.Range)) (rows int64) {
 	next := uint64(0)
 	for range r.Count(chunkRows, 3) {
 		head := r.Uvarint()
@@ -182,37 +191,45 @@ func (s *Rows) Read(r *bytescan.Reader) (rows int64) {
 		if r.Err() != nil {
 			break
 		}
+		c := chunkReader{r: r, base: next * chunkRows, size: uint64(size), visit: visit}
 		if head&1 == 1 {
-			rows += readBitmap(r, s, next*chunkRows)
+			rows += c.bitmap()
 		} else {
-			rows += readRanges(r, s, next*chunkRows)
+			rows += c.ranges()
 		}
 		next++
 	}
 	return rows
 }
 
-func readRanges(r *bytescan.Reader, out *Rows, base uint64) (rows int64) {
-	at := uint64(0)
+// chunkReader reads a chunk whose first row is base.
+type chunkReader struct {
+	r          *bytescan.Reader
+	base, size uint64
+	visit      func(rowset.Range)
+}
+
+func (c *chunkReader) ranges() (rows int64) {
+	at, r := uint64(0), c.r
 	for range r.Count(chunkRows, 2) {
 		start := at + min(r.Uvarint(), chunkRows)
 		at = start + 1 + min(r.Uvarint(), chunkRows)
 		if r.Err() != nil {
 			break
 		}
-		addRows(r, out, base, start, at)
+		c.show(start, at)
 		rows += int64(at - start)
 	}
 	return rows
 }
 
-func readBitmap(r *bytescan.Reader, out *Rows, base uint64) (rows int64) {
-	b := r.Bytes(chunkBitmap)
+func (c *chunkReader) bitmap() (rows int64) {
+	b := c.r.Bytes(chunkBitmap)
 	for i := 0; i+8 <= len(b); i += 8 {
 		for w := binary.LittleEndian.Uint64(b[i:]); w != 0; {
 			start := bits.TrailingZeros64(w)
 			n := bits.TrailingZeros64(^(w >> start))
-			addRows(r, out, base, uint64(i*8+start), uint64(i*8+start+n))
+			c.show(uint64(i*8+start), uint64(i*8+start+n))
 			rows += int64(n)
 			if start+n >= 64 {
 				break
@@ -223,10 +240,10 @@ func readBitmap(r *bytescan.Reader, out *Rows, base uint64) (rows int64) {
 	return rows
 }
 
-func addRows(r *bytescan.Reader, out *Rows, base, start, end uint64) {
-	if end > chunkRows || base+end > uint64(out.size) {
-		r.Fail("rows [%d, %d) run past the chunk or the %d rows of the artifact", base+start, base+end, out.size)
+func (c *chunkReader) show(start, end uint64) {
+	if end > chunkRows || c.base+end > c.size {
+		c.r.Fail("rows [%d, %d) run past the chunk or the %d rows of the artifact", c.base+start, c.base+end, c.size)
 		return
 	}
-	out.Add(rowset.Range{Start: uint32(base + start), End: uint32(base + end)})
+	c.visit(rowset.Range{Start: uint32(c.base + start), End: uint32(c.base + end)})
 }

@@ -19,7 +19,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 		return nil, err
 	}
 	return &builder{
-		layout: layout{sizes: k.orDefault(), enc: e, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
+		layout: layout{sizes: k.orDefault(), enc: e, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, elements: index.NewElements(e, spec.Columns[0]), count: index.RowCount{Want: spec.Rows},
 		distinct: index.NewDistinct(e, values, byteCap(values)), limit: int(min(max(budget.Bytes()/2, minBuild), maxBuild)),
 	}, nil
 }

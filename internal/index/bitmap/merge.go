@@ -126,11 +126,35 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	return x.seal(body, rest, without, sets, tooMany)
 }
 
-// rowsOf is the new rows of a value.
+// rowsOf is the new rows of a value: written as they come while these ascend, else gathered first.
 func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
-	rows := index.NewRows(x.rows)
+	out, end := &index.RowsWriter{}, uint32(0)
+	var gathered *index.Rows
+	visit := func(_, to rowset.Range) {
+		if gathered == nil && to.Start < end {
+			gathered = index.NewRows(x.rows)
+		}
+		if gathered == nil {
+			out.Add(to)
+		}
+		end = to.End
+	}
+	if err := x.eachRun(of, visit); err != nil || gathered == nil {
+		return out, err
+	}
+	if err := x.eachRun(of, func(_, to rowset.Range) { gathered.Add(to) }); err != nil {
+		return nil, err
+	}
+	out = &index.RowsWriter{}
+	for _, r := range gathered.Set().Ranges() {
+		out.Add(r)
+	}
+	return out, nil
+}
+
+// eachRun visits the new rows of a value, source by source.
+func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 	for _, h := range of {
-		visit := func(_, to rowset.Range) { rows.Add(to) }
 		all := x.readers[h.source].rows
 		if h.rows.count == all {
 			x.m.Each(h.source, rowset.Range{End: all}, visit)
@@ -138,22 +162,19 @@ func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 		}
 		b, err := x.sources[h.source].Unit(name+" row set", h.rows.unit, x.unit)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x.unit = b
-		set := index.NewRows(all)
-		if err := h.rows.read(b, set); err != nil {
-			return nil, err
+		r := bytescan.NewReader(name+" row set", b)
+		n := index.VisitRows(r, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) })
+		if r.Err() == nil && n != int64(h.rows.count) {
+			r.Fail("%d rows, the dictionary says %d", n, h.rows.count)
 		}
-		for _, r := range set.Set().Ranges() {
-			x.m.Each(h.source, r, visit)
+		if err := r.Done(); err != nil {
+			return err
 		}
 	}
-	out := &index.RowsWriter{}
-	for _, r := range rows.Set().Ranges() {
-		out.Add(r)
-	}
-	return out, nil
+	return nil
 }
 
 // held is the rows of a value in one source.

@@ -22,7 +22,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 		return nil, err
 	}
 	return &builder{
-		writer: k.newWriter(e, index.OfList(spec.Columns[0]), values, budget), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows},
+		writer: k.newWriter(e, index.OfList(spec.Columns[0]), values, budget), elements: index.NewElements(e, spec.Columns[0]), count: index.RowCount{Want: spec.Rows},
 		starts: starts, distinct: index.NewDistinct(e, values, byteCap(values)),
 	}, nil
 }

@@ -3,6 +3,7 @@ package valueset
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
@@ -143,10 +144,17 @@ func (x *reader) keys(g *group, body *index.Source) ([]string, error) {
 			return nil, err
 		}
 	}
-	keys := make([]string, 0, g.values)
+	keys, ends := make([]byte, 0, 2*len(set)), make([]int, 0, g.values)
 	r := bytescan.NewReader(name+" set", set)
-	index.ReadKeys(r, x.enc, g.values, maxKeys, func(_ int, key []byte) { keys = append(keys, string(key)) })
-	return keys, r.Done()
+	index.ReadKeys(r, x.enc, g.values, maxKeys, func(_ int, key []byte) {
+		keys = append(keys, key...)
+		ends = append(ends, len(keys))
+	})
+	all, from, out := string(keys), 0, make([]string, len(ends))
+	for i, end := range ends {
+		out[i], from = all[from:end], end
+	}
+	return out, r.Done()
 }
 
 // union is two granules as one.
@@ -159,9 +167,7 @@ func (x *merger) union(a, b *pending) *pending {
 	if out.tooMany {
 		return out
 	}
-	out.keys = slices.Concat(a.keys, b.keys)
-	slices.Sort(out.keys)
-	out.keys = slices.Compact(out.keys)
+	out.keys = unite(a.keys, b.keys)
 	size := 0
 	for _, k := range out.keys {
 		size += len(k)
@@ -170,6 +176,23 @@ func (x *merger) union(a, b *pending) *pending {
 		out.keys, out.tooMany = nil, true
 	}
 	return out
+}
+
+// unite merges ascending keys.
+func unite(a, b []string) []string {
+	out := make([]string, 0, max(len(a), len(b)))
+	for len(a) > 0 && len(b) > 0 {
+		c := strings.Compare(a[0], b[0])
+		if c <= 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out = append(out, b[0])
+		}
+		if c >= 0 {
+			b = b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
 }
 
 // flush writes the granule at hand; ok is false where it has too few rows to state what is known of them, and none is before it.
