@@ -7,8 +7,10 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/trace"
 )
 
 // Explanation is how a query is answered and why.
@@ -36,12 +38,42 @@ type Explanation struct {
 	Rejected  []RejectedIndex `json:"rejected"`
 	Stats     Stats           `json:"stats"` // of planning; of the whole query if it was run
 	Analyzed  bool            `json:"analyzed"`
+	// Estimate is what the cost rule went by; nil where no index could be asked.
+	Estimate *CostEstimate `json:"estimate,omitempty"`
+	// Waves are the reads of the overlay and the table that waited for each other, in order; those of catalog and metadata are not
+	// among them.
+	Waves []WaveCost `json:"waves"`
+	Money *Money     `json:"money,omitempty"`
 }
+
+// CostEstimate is what planning expected before it asked an index.
+type CostEstimate struct {
+	Selectivity float64 `json:"selectivity"` // share of the rows left that match; negative: unknown
+	Profile     string  `json:"profile"`     // of the store: what waves, requests and bytes take
+	Scan        Cost    `json:"scan"`        // of the columns of the filter in the files left
+	Index       Cost    `json:"index"`       // of the questions that were put to indexes
+	Saved       Cost    `json:"saved"`       // what the scan then takes less
+}
+
+// WaveCost is one round trip.
+type WaveCost struct {
+	Of       string  `json:"of"`    // index or table
+	Start    float64 `json:"start"` // seconds since planning began
+	Seconds  float64 `json:"seconds"`
+	Objects  int     `json:"objects"`
+	Requests int64   `json:"requests"`
+	Bytes    int64   `json:"bytes"`
+	First    string  `json:"first"` // one of the objects
+}
+
+// Cost is an estimate of requests, bytes and seconds.
+type Cost = plan.Cost
 
 // IndexUse is what a declared index contributes to a query.
 type IndexUse struct {
 	Expr string `json:"expr"`
-	// Use is used, partly (it does not cover every file left), silent (it could speak and did not narrow anything) or no use.
+	// Use is used, partly (it does not cover every file left), silent (it could speak and did not narrow anything), not asked (the cost
+	// rule expects a scan to be cheaper) or no use.
 	Use    string `json:"use"`
 	Reason string `json:"reason"`
 }
@@ -70,7 +102,7 @@ func (t *Table) Explain(ctx context.Context, q Query, analyze bool) (*Explanatio
 	if q.Limit == 0 {
 		q.Limit = -1
 	}
-	r := &Rows{table: t, query: q, start: time.Now()}
+	r := &Rows{table: t, query: q, start: time.Now(), trace: trace.NewLog()}
 	if err := r.prepare(store.WithCounter(ctx, &r.usage), true); err != nil {
 		return nil, err
 	}
@@ -87,7 +119,20 @@ func (t *Table) Explain(ctx context.Context, q Query, analyze bool) (*Explanatio
 		e.Analyzed = true
 	}
 	e.Stats = r.Stats()
+	for _, w := range r.trace.Waves() {
+		e.Waves = append(e.Waves, WaveCost{
+			Of: w.Of, Start: w.Start.Seconds(), Seconds: (w.End - w.Start).Seconds(), Objects: w.Objects, Requests: w.Requests, Bytes: w.Bytes, First: w.First,
+		})
+	}
 	return e, nil
+}
+
+// At adds what the explanation costs at a price.
+func (e *Explanation) At(p Price) {
+	e.Money = &Money{Profile: p.Name, Query: p.Reading(float64(e.Stats.Requests), float64(e.Stats.Bytes))}
+	if e.Estimate != nil {
+		e.Money.Scan = p.Reading(e.Estimate.Scan.Requests, e.Estimate.Scan.Bytes)
+	}
 }
 
 func (r *Rows) explanation() *Explanation {
@@ -95,7 +140,10 @@ func (r *Rows) explanation() *Explanation {
 	e := &Explanation{
 		Table: r.table.name, SnapshotID: p.Snapshot.ID, Predicate: p.Predicate.String(), FilesTotal: p.Report.Total,
 		FilesPruned: p.Report.Pruned, FilesRuledOut: p.Report.RuledOut, FilesKept: len(p.Files), CostRule: p.Report.Scanned,
-		Indexes: []IndexUse{}, Files: []FileDecision{}, Rejected: []RejectedIndex{},
+		Indexes: []IndexUse{}, Files: []FileDecision{}, Rejected: []RejectedIndex{}, Waves: []WaveCost{},
+	}
+	if x := p.Report.Estimate; x != nil {
+		e.Estimate = &CostEstimate{Selectivity: x.Selectivity, Profile: x.Profile, Scan: x.Scan, Index: x.Index, Saved: x.Saved}
 	}
 	f := &p.Snapshot.Files
 	kept := map[int]bool{}
@@ -155,6 +203,11 @@ func (r *Rows) use(d overlay.Definition) IndexUse {
 		u.Use, u.Reason = "silent", "was not needed, or rules nothing out here"
 	default:
 		u.Use, u.Reason = "no use", "no part of the filter is of a form that "+d.Kind+" answers on this column"
+	}
+	for _, x := range r.plan.Report.Unasked {
+		if x.Index == d.ID && !used {
+			u.Use, u.Reason = "not asked", x.Why
+		}
 	}
 	if r.plan.Report.Scanned != "" {
 		u.Use, u.Reason = "silent", r.plan.Report.Scanned

@@ -16,6 +16,7 @@ import (
 	"github.com/skomerdb/skomer/internal/predicate/sqltext"
 	"github.com/skomerdb/skomer/internal/scan"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/trace"
 )
 
 // Rows is the answer to a query, planned and not yet read.
@@ -33,7 +34,8 @@ type Rows struct {
 	// overlayLost is why the overlay could not be read at all.
 	overlayLost error
 	start       time.Time
-	counting    bool // the rows are counted, not read
+	counting    bool       // the rows are counted, not read
+	trace       *trace.Log // of an explanation; nil: none is kept
 	data        store.Store
 	reported    bool // to metrics and log
 }
@@ -83,6 +85,9 @@ func (r *Rows) prepareOnce(ctx context.Context, explain bool) error {
 	if r.data, err = t.dataStore(); err != nil {
 		return err
 	}
+	if r.trace != nil {
+		r.data = trace.New(r.data, r.trace, "table")
+	}
 	s, others, err := r.files(ctx, view, tree, explain)
 	if err != nil {
 		return err
@@ -102,7 +107,11 @@ func (r *Rows) prepareOnce(ctx context.Context, explain bool) error {
 
 func (r *Rows) planner() *scan.Planner {
 	t := r.table
-	return &scan.Planner{Data: r.data, Overlay: t.overlayStore, Readers: t.client.readers, Maps: t.maps, Prefix: t.overlay.Prefix()}
+	indexes := t.overlayStore
+	if r.trace != nil {
+		indexes = trace.New(indexes, r.trace, "index")
+	}
+	return &scan.Planner{Data: r.data, Overlay: indexes, Readers: t.client.readers, Maps: t.maps, Prefix: t.overlay.Prefix()}
 }
 
 // lookUpOverlay finds the overlay's version. An overlay that cannot be read is no index, not a failed query.

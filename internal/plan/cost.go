@@ -27,6 +27,8 @@ const (
 	testValue = 4e-9
 	takeEntry = 60e-9
 	askOnce   = 400e-9
+	// findPoint is to read and search the block of an exact index that one value lies in.
+	findPoint = 15e-6
 )
 
 // Cost is what a way to answer is expected to take, in requests, bytes and seconds on one core.
@@ -107,11 +109,11 @@ func (s *Scene) Judge(leaves []*predicate.Leaf, o Offer) Judgement {
 	if !o.PerFile {
 		artifacts = math.Ceil(rows / segmentRows)
 	}
-	entries := matches
-	if !o.Exact {
-		entries = 0
+	values := float64(max(o.Values, 1))
+	j.Index.add(s.Profile, 2*artifacts, artifacts*rootBytes, artifacts*values*askOnce)
+	if o.Exact {
+		j.Index.add(s.Profile, 0, matches*entryBytes+values*blockBytes, matches*takeEntry+values*findPoint)
 	}
-	j.Index.add(s.Profile, 2*artifacts, entries*entryBytes+artifacts*rootBytes, entries*takeEntry+artifacts*float64(max(o.Values, 1))*askOnce)
 	skipped := none
 	if o.Exact {
 		skipped = 1 // the column is not read where the answer is known
@@ -128,6 +130,7 @@ func (s *Scene) Judge(leaves []*predicate.Leaf, o Offer) Judgement {
 const (
 	segmentRows = 4 << 20
 	entryBytes  = 5
+	blockBytes  = 4 << 10
 	rootBytes   = 4 << 10
 )
 
