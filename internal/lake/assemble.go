@@ -250,7 +250,7 @@ func (a *assembly) spec(p *part) (*facts.Spec, error) {
 // columns copies the metrics of data files of p, the first of which is file at of out.
 func (a *assembly) columns(p *part, rows []int32, at int) {
 	for id, from := range p.m.Columns {
-		if a.ids != nil && !slices.Contains(a.ids, id) {
+		if from == nil || a.ids != nil && !slices.Contains(a.ids, id) {
 			continue
 		}
 		to := a.out.Files.Columns[id]

@@ -55,8 +55,9 @@ func ints4(lo, hi *[64]int64, k *facts.Keys, at, n int) {
 
 func ints8(lo, hi *[64]int64, k *facts.Keys, at, n int) {
 	l, h := k.Lower[8*at:8*(at+n)], k.Upper[8*at:8*(at+n)]
-	for i := range n {
-		lo[i], hi[i] = int64(binary.LittleEndian.Uint64(l[8*i:])), int64(binary.LittleEndian.Uint64(h[8*i:]))
+	for i := 0; i < 64 && len(l) >= 8 && len(h) >= 8; i++ {
+		lo[i], hi[i] = int64(binary.LittleEndian.Uint64(l)), int64(binary.LittleEndian.Uint64(h))
+		l, h = l[8:], h[8:]
 	}
 }
 

@@ -17,10 +17,10 @@ type meaning struct {
 	repeats bool // Contains: a row holds many values
 }
 
-// judgeable reports whether statements about a column's values can prove anything of the leaf.
+// judgeable reports whether statements about a column's values can prove anything of the leaf: of an expression they prove nothing.
 func judgeable(l *predicate.Leaf) bool {
 	t := l.Column.Type()
-	if t.Kind.Nested() || l.Column.Path.Repeated() != (l.Op == predicate.Contains) || !fits(l) {
+	if t.Kind.Nested() || l.Column.Path.Derived() || l.Column.Path.Repeated() != (l.Op == predicate.Contains) || !fits(l) {
 		return false
 	}
 	return l.Op != predicate.Contains || !l.Negated && !(t.Kind.Floating() && l.Dialect == predicate.Iceberg)

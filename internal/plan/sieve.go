@@ -39,7 +39,8 @@ func (s *Sieve) compile(t *predicate.Tree) *mesh {
 	case predicate.And:
 		for _, k := range t.Kids {
 			if kid := s.compile(k); kid.kind != predicate.True {
-				m.kind, m.kids = predicate.And, append(m.kids, kid)
+				m.kind = predicate.And
+				m.join(kid)
 			}
 		}
 	case predicate.Or:
@@ -54,8 +55,19 @@ func (s *Sieve) compile(t *predicate.Tree) *mesh {
 	return m
 }
 
-// Idle reports whether the sieve keeps every file.
-func (s *Sieve) Idle() bool { return s.root.kind == predicate.True }
+// join adds a kid to a conjunction, or makes one of it and an elder one.
+func (m *mesh) join(kid *mesh) {
+	for _, elder := range m.kids {
+		if kid.leaf == nil || elder.leaf == nil {
+			continue
+		}
+		if both := elder.leaf.joined(kid.leaf); both != nil {
+			elder.leaf = both
+			return
+		}
+	}
+	m.kids = append(m.kids, kid)
+}
 
 // Keys lists the schema fields whose keys Sift compares.
 func (s *Sieve) Keys() []int { return s.root.fields(nil) }
@@ -143,9 +155,11 @@ func (m *mesh) over(g *facts.Group) *web {
 func (w *web) out(at, n int) uint64 {
 	switch w.kind {
 	case predicate.And:
-		x := uint64(0)
+		x, all := uint64(0), ^uint64(0)>>(64-n)
 		for _, k := range w.kids {
-			x |= k.out(at, n)
+			if x |= k.out(at, n); x&all == all {
+				break
+			}
 		}
 		return x
 	case predicate.Or:

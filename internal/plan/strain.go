@@ -44,6 +44,21 @@ func newStrainer(shell *facts.Snapshot, l *predicate.Leaf) *strainer {
 	return st
 }
 
+// joined is the strainer of two leaves of one conjunction over the same column, where one range says what both ask; nil if none
+// does. Partition fields look at leaves one by one.
+func (st *strainer) joined(o *strainer) *strainer {
+	if st.id != o.id || len(st.ranges) != 1 || len(o.ranges) != 1 || st.repeated() || o.repeated() || st.partitions() {
+		return nil
+	}
+	r := keyRange{max(st.ranges[0].from, o.ranges[0].from), min(st.ranges[0].to, o.ranges[0].to)}
+	if r.from > r.to {
+		return nil
+	}
+	out := *st
+	out.ranges = []keyRange{r}
+	return &out
+}
+
 // partitions reports whether some spec has a field made from the leaf's column.
 func (st *strainer) partitions() bool {
 	for _, spec := range st.shell.Specs {
@@ -136,6 +151,7 @@ type strained struct {
 	doubt  bool // bounds may say what keys do not show
 	tuple  facts.Ints
 	states []state // by tuple; nil: tuples say nothing
+	lo, hi [64]int64
 }
 
 // state is what a partition tuple proves of the rows of a file.
@@ -212,9 +228,8 @@ func (st *strainer) judge(g *facts.Group) []state {
 func (x *strained) out(at, n int) uint64 {
 	apart, inside := uint64(0), uint64(0)
 	if x.keys != nil {
-		var lo, hi [64]int64
-		x.decode(&lo, &hi, x.keys, at, n)
-		apart, inside = x.compare(&lo, &hi, n)
+		x.decode(&x.lo, &x.hi, x.keys, at, n)
+		apart, inside = x.compare(&x.lo, &x.hi, n)
 		if x.keys.Sure != nil {
 			sure := x.keys.Sure[at/64]
 			apart, inside = apart&sure, inside|^sure
@@ -257,7 +272,7 @@ func (st *strainer) compare(lo, hi *[64]int64, n int) (apart, inside uint64) {
 		return st.search(lo, hi, n)
 	}
 	from, to := st.ranges[0].from, st.ranges[0].to
-	for i := range n {
+	for i := range min(n, 64) {
 		l, h := lo[i], hi[i]
 		whole := bit(l <= h)
 		apart |= (bit(h < from) | bit(l > to)) & whole << i

@@ -121,7 +121,7 @@ func (d *decoder) finish() *Manifest {
 	}
 	m.Columns = make(map[int]*facts.Metrics, len(d.columns))
 	for id, col := range d.columns {
-		if col != nil && d.grow(col, m.N) {
+		if d.grow(col, m.N) {
 			m.Columns[id] = col.metrics()
 		}
 	}

@@ -152,7 +152,7 @@ var entryNames = map[string]int{"status": 0, "snapshot_id": 1, "data_file": 2, "
 
 var fileNames = map[string]int{
 	"content": 134, "file_path": 100, "file_format": 101, "partition": 102, "record_count": 103, "file_size_in_bytes": 104,
-	"value_counts": 109, "null_value_counts": 110, "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128,
+	"column_sizes": 108, "value_counts": 109, "null_value_counts": 110, "nan_value_counts": 137, "lower_bounds": 125, "upper_bounds": 128,
 	"key_metadata": 131, "equality_ids": 135, "first_row_id": 142, "referenced_data_file": 143, "content_offset": 144,
 	"content_size_in_bytes": 145,
 }
@@ -183,9 +183,9 @@ type decoder struct {
 	partition *avro.Schema
 	want      func(id int) bool
 	rows      builder
-	columns   map[int]*columnBuilder // nil: not wanted
-	last      *columnBuilder         // of the id lastID: metrics come in the same order for every file
-	lastID    int
+	columns   map[int]*columnBuilder
+	near      [direct]*columnBuilder // of columns
+	unwanted  [direct]bool
 	cells     int // how many more cells of metrics may be filled
 }
 
@@ -194,7 +194,7 @@ func newDecoder(what string, f *avro.File) (*decoder, error) {
 	if f.Schema.Kind != avro.Record {
 		return nil, bad("a manifest holds records")
 	}
-	d := &decoder{columns: map[int]*columnBuilder{}, lastID: -1, m: &Manifest{
+	d := &decoder{columns: map[int]*columnBuilder{}, m: &Manifest{
 		FormatVersion: number(f.Meta, "format-version", 1), SpecID: number(f.Meta, "partition-spec-id", -1),
 		SpecJSON: slices.Clone(f.Meta["partition-spec"]), Deletes: string(f.Meta["content"]) == "deletes",
 	}}
@@ -256,9 +256,7 @@ func (d *decoder) entry(c *avro.Cursor) error {
 // forget drops the metrics of an entry whose status, against the specification's order of fields, came behind them.
 func (d *decoder) forget() {
 	for _, col := range d.columns {
-		if col != nil {
-			col.cut(d.rows.n)
-		}
+		col.cut(d.rows.n)
 	}
 }
 
@@ -281,6 +279,8 @@ func (d *decoder) file(c *avro.Cursor, e *row) {
 			d.counts(c, f)
 		case 125, 128:
 			d.bounds(c, f)
+		case 108:
+			d.pass(c, f)
 		case 131:
 			e.ints[encrypted] = b2i(len(blob(c, f.schema)) > 0)
 		case 135:

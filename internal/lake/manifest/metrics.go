@@ -11,6 +11,7 @@ const (
 	minCells     = 1 << 16
 	maxCells     = 16 << 20
 	cellsPerByte = 16
+	maxColumns   = 1 << 16
 )
 
 // columnBuilder is the metrics of one field for the entries so far.
@@ -97,29 +98,61 @@ func (d *decoder) pairs(c *avro.Cursor, f field, visit func(int, *columnBuilder,
 			return
 		}
 		col := d.column(int(long(c, key, -1)))
-		if col == nil || !d.grow(col, d.rows.n+1) {
+		switch {
+		case col != nil && d.grow(col, d.rows.n+1):
+			visit(d.rows.n, col, value)
+		case value.Kind == avro.Long:
+			c.Long()
+		case value.Kind == avro.Bytes:
+			c.Bytes()
+		default:
 			c.Skip(value)
-			return
 		}
-		visit(d.rows.n, col, value)
 	})
 }
 
+// pass skips a map that nothing is taken from.
+func (d *decoder) pass(c *avro.Cursor, f field) {
+	v := c.Branch(f.schema)
+	if v == nil {
+		return
+	}
+	if v.Kind != avro.Array || v.Items.Kind != avro.Record || len(v.Items.Fields) != 2 ||
+		v.Items.Fields[0].Schema.Kind != avro.Int || v.Items.Fields[1].Schema.Kind != avro.Long {
+		c.Skip(v)
+		return
+	}
+	c.Blocks(func() {
+		c.Long()
+		c.Long()
+	})
+}
+
+// direct is the number of field ids whose columns are found without a map.
+const direct = 1024
+
 // column is where the metrics of a field go; nil if nobody wants them.
 func (d *decoder) column(id int) *columnBuilder {
-	if d.last != nil && id == d.lastID {
-		return d.last
+	if id < 0 || id >= direct {
+		return d.columnOf(id)
 	}
-	col, known := d.columns[id]
-	if !known {
-		if d.want == nil || d.want(id) {
-			col = &columnBuilder{}
-		}
-		if len(d.columns) < maxCells {
-			d.columns[id] = col
-		}
+	if col := d.near[id]; col != nil || d.unwanted[id] {
+		return col
 	}
-	d.last, d.lastID = col, id
+	d.near[id] = d.columnOf(id)
+	d.unwanted[id] = d.near[id] == nil
+	return d.near[id]
+}
+
+func (d *decoder) columnOf(id int) *columnBuilder {
+	if d.want != nil && !d.want(id) {
+		return nil
+	}
+	col := d.columns[id]
+	if col == nil && len(d.columns) < maxColumns {
+		col = &columnBuilder{}
+		d.columns[id] = col
+	}
 	return col
 }
 
