@@ -52,12 +52,5 @@ func timeOf(ms int64) time.Time {
 
 // columnsOf is the present paths of an index's columns; ok is false when one was dropped from the table.
 func columnsOf(s *column.Schema, d overlay.Definition) (cols []column.Path, ok bool) {
-	for _, id := range d.FieldIDs {
-		path := s.ByID(id)
-		if path == nil {
-			return nil, false
-		}
-		cols = append(cols, path)
-	}
-	return cols, true
+	return kinds.Columns(s, d.FieldIDs, d.Params)
 }

@@ -82,7 +82,7 @@ func definition(d kinds.Declaration) overlay.Definition {
 	out := overlay.Definition{Kind: d.Name, KindVersion: d.Version, Params: d.Params}
 	for _, c := range d.Columns {
 		out.FieldIDs = append(out.FieldIDs, c.Leaf().ID)
-		out.Names = append(out.Names, c.Name())
+		out.Names = append(out.Names, c.Base().Name())
 	}
 	return out
 }

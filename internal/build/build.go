@@ -136,7 +136,7 @@ func (b *Builder) try(ctx context.Context, u Unit, files []*source, r *Result) (
 		}
 	}()
 	w := &writing{
-		Builder: b, unit: u, files: files, result: r, temp: dir,
+		derived: map[int]*column.Vector{}, Builder: b, unit: u, files: files, result: r, temp: dir,
 		out: bundle.NewWriter(out, bundle.BuildInfo{
 			BuildID: u.ID, TableUUID: u.Snapshot.TableUUID, SnapshotID: u.Snapshot.ID, Sequence: u.Snapshot.Sequence,
 		}),

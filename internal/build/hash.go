@@ -29,7 +29,7 @@ func newColumnHash(path column.Path) (*columnHash, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &columnHash{lists: index.NewElements(e), list: index.OfList(path)}, nil
+	return &columnHash{lists: index.NewElements(e, path), list: index.OfList(path)}, nil
 }
 
 func (h *columnHash) add(v *column.Vector) error {

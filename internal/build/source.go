@@ -213,8 +213,11 @@ func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.C
 	r := s.binding.Resolution(i)
 	leaf := path.Leaf()
 	c := lineage.Column{
-		FieldID: leaf.ID, Name: path.Name(), LeafPath: r.Leaf, Resolved: r.How.String(), Type: leaf.Type.String(),
+		FieldID: path.Base().Leaf().ID, Name: path.Base().Name(), LeafPath: r.Leaf, Resolved: r.How.String(), Type: leaf.Type.String(),
 		Encoding: "key-v1:" + leaf.Type.Kind.String(), Physical: r.Physical,
+	}
+	if path.Derived() {
+		c.Expr = path[len(path.Base())].Expr
 	}
 	if !s.opened.File.HasFieldIDs() {
 		c.Mapping = facts.MappingDigest(snap.NameMapping)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/expression"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -31,6 +32,8 @@ type writing struct {
 	single []*making // over the file at hand
 	maps   []*mapping
 	done   []published
+	// derived is what expressions made of the batch at hand, by the number of the unit's column.
+	derived map[int]*column.Vector
 }
 
 // making is one artifact in the making.
@@ -190,13 +193,14 @@ func (w *writing) add(ctx context.Context, p part, data [][]byte) error {
 	}
 	if !p.rows.Empty() {
 		err := s.binding.Decode(ctx, data, p.rows, 0, func(b *column.Batch) error {
+			clear(w.derived)
 			for _, m := range w.single {
-				if err := m.add(b); err != nil {
+				if err := w.feed(m, b); err != nil {
 					return err
 				}
 			}
 			for _, m := range w.tiered {
-				if err := m.add(b); err != nil {
+				if err := w.feed(m, b); err != nil {
 					return err
 				}
 			}
@@ -250,15 +254,34 @@ func (w *writing) startFile(s *source) error {
 	return nil
 }
 
-func (m *making) add(b *column.Batch) error {
+func (w *writing) feed(m *making, b *column.Batch) error {
 	cols := make([]*column.Vector, len(m.cols))
 	for i, c := range m.cols {
-		cols[i] = b.Cols[c]
+		v, err := w.values(b, c, m.index.Columns[i])
+		if err != nil {
+			return err
+		}
+		cols[i] = v
 		if err := m.hashes[i].add(cols[i]); err != nil {
 			return err
 		}
 	}
 	return m.builder.Add(cols)
+}
+
+// values is column c of the unit in the batch at hand, or what an index's expression makes of it: once for all indexes that share it.
+func (w *writing) values(b *column.Batch, c int, path column.Path) (*column.Vector, error) {
+	if !path.Derived() {
+		return b.Cols[c], nil
+	}
+	if w.derived[c] == nil {
+		v, err := expression.Apply(path, b.Cols[c])
+		if err != nil {
+			return nil, err
+		}
+		w.derived[c] = v
+	}
+	return w.derived[c], nil
 }
 
 // finish writes an artifact into the bundle.
@@ -313,7 +336,7 @@ func (w *writing) record(m *making) (lineage.Record, []lineage.Column) {
 		rec.Files = append(rec.Files, s.lineage())
 	}
 	for _, c := range w.unit.columns() {
-		rec.ReadFieldIDs = append(rec.ReadFieldIDs, c.Leaf().ID)
+		rec.ReadFieldIDs = append(rec.ReadFieldIDs, c.Base().Leaf().ID)
 	}
 	for i, c := range m.index.Columns {
 		rec.Columns = append(rec.Columns, m.files[0].column(w.unit.Snapshot, c, m.cols[i]))

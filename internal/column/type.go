@@ -140,6 +140,9 @@ type Field struct {
 	Required bool
 	// Initial is the v3 initial-default: the value of every row of a file written before the field existed. Nil: null.
 	Initial *Value
+	// Expr is how the field's values are made of those of the path before it (package expression); "" for a field of a table. Fields
+	// with an expression, and those below them, have negative ids, which no schema has.
+	Expr string
 }
 
 // Schema is one schema of a table.
@@ -151,8 +154,10 @@ type Schema struct {
 // Path is the chain of fields from a top-level column down to a field, the last being the field itself.
 type Path []Field
 
-// Name joins the path with dots, as Iceberg writes full names (list elements as "x.element", map values as "x.value").
+// Name joins the path with dots, as Iceberg writes full names (list elements as "x.element", map values as "x.value"). The name of a
+// field with an expression stands for the whole path to it.
 func (p Path) Name() string {
+	p = p[max(p.expr(), 0):]
 	names := make([]string, len(p))
 	for i, f := range p {
 		names[i] = f.Name
@@ -163,9 +168,30 @@ func (p Path) Name() string {
 // Leaf is the field that the path ends at.
 func (p Path) Leaf() Field { return p[len(p)-1] }
 
-// Repeated reports whether the path runs through a list or a map, so that one row holds many values.
+// Base is the path to the column of the table: p itself, or what stands before its expression.
+func (p Path) Base() Path {
+	if i := p.expr(); i >= 0 {
+		return p[:i:i]
+	}
+	return p
+}
+
+// Derived reports whether the values are made by an expression.
+func (p Path) Derived() bool { return p.expr() >= 0 }
+
+func (p Path) expr() int {
+	for i := range p {
+		if p[i].Expr != "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// Repeated reports whether the path runs through a list or a map, so that one row holds many values. What an expression makes of a
+// list or map is not repeated by it.
 func (p Path) Repeated() bool {
-	for _, f := range p[:len(p)-1] {
+	for _, f := range p[max(p.expr(), 0) : len(p)-1] {
 		if f.Type.Kind == List || f.Type.Kind == Map {
 			return true
 		}

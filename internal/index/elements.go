@@ -6,14 +6,14 @@ import (
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
-// OfList reports whether a path ends at the element of a list, and runs through no other list or map. An index of it is fed vectors
-// of lists.
+// OfList reports whether a path runs through one list or map and ends at its element, key or value, or at a field of structs in it. An
+// index of it is fed vectors of lists or maps.
 func OfList(path column.Path) bool {
-	n := len(path) - 2
-	if n < 0 || path[n].Type.Kind != column.List {
+	at, ok := predicate.Column{Path: path}.Around()
+	if !ok {
 		return false
 	}
-	for _, f := range path[:n] {
+	for _, f := range path[at+1:] {
 		if f.Type.Kind == column.List || f.Type.Kind == column.Map {
 			return false
 		}
@@ -37,15 +37,26 @@ func EqualElement(leaf *predicate.Leaf) *predicate.Leaf {
 	return &predicate.Leaf{Column: predicate.Column{Path: path[len(path)-1:]}, Op: predicate.Equal, Values: leaf.Values}
 }
 
-// Elements turns vectors of lists into keys of their elements. Load, then ask for each row, then Keys for each element.
+// Elements turns vectors of lists or maps into keys of their elements. Load, then ask for each row, then Keys for each element.
 type Elements struct {
 	Keys  *Keys
+	side  int         // which of the vector's Kids holds the elements
+	below column.Path // from an element that is a struct to the field
 	rows  *column.Vector
 	lists *column.Vector // rows, or their dictionary
 }
 
-// NewElements makes keys of encoding e.
-func NewElements(e Encoding) *Elements { return &Elements{Keys: NewKeys(e)} }
+// NewElements makes keys of encoding e of the values of a column. Of one that is no list (OfList) only Keys is used.
+func NewElements(e Encoding, col column.Path) *Elements {
+	x := &Elements{Keys: NewKeys(e)}
+	if at, ok := (predicate.Column{Path: col}).Around(); ok {
+		x.below = col[at+2:]
+		if around := col[at].Type; around.Kind == column.Map && around.Fields[1].ID == col[at+1].ID {
+			x.side = 1
+		}
+	}
+	return x
+}
 
 // Load takes a vector of lists whose elements Keys.Load takes. The vector must stay valid while the keys are used.
 func (x *Elements) Load(v *column.Vector) error {
@@ -57,11 +68,14 @@ func (x *Elements) Load(v *column.Vector) error {
 	case v.Type.Kind == column.Unknown || v.Nulls() == v.Len:
 		x.lists = nil
 		return nil
-	case x.lists.Type.Kind != column.List || x.lists.Dict != nil || len(x.lists.Kids) != 1:
+	case x.lists.Type.Kind != column.List && x.lists.Type.Kind != column.Map || x.lists.Dict != nil || len(x.lists.Kids) <= x.side:
 		return fault.New(fault.Unsupported, v.Type.String(), "vector does not hold the lists of the index")
-	default:
-		return x.Keys.Load(x.lists.Kids[0])
 	}
+	elements := x.lists.Kids[x.side].Descend(x.below)
+	if elements == nil {
+		return fault.New(fault.Unsupported, v.Type.String(), "vector does not hold the structs of the index")
+	}
+	return x.Keys.Load(elements)
 }
 
 // Row is the elements of row i, numbered for Keys; null: there is no list.

@@ -26,7 +26,10 @@ func OneColumn(kind string, cols []column.Path) (Encoding, error) {
 	return e, nil
 }
 
-// KnownParams fails when params has a key that is not among known.
+// ExprParam is the key under which a definition's parameters hold the expression of its column. It is no parameter of a kind.
+const ExprParam = "expr"
+
+// KnownParams fails when params has a key that is not among known, ExprParam apart.
 func KnownParams(kind string, params Params, known ...string) error {
 	keys := make([]string, 0, len(params))
 	for k := range params {
@@ -34,7 +37,7 @@ func KnownParams(kind string, params Params, known ...string) error {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		if slices.Contains(known, k) {
+		if slices.Contains(known, k) || k == ExprParam {
 			continue
 		}
 		err := fault.New(fault.Invalid, kind, "has no parameter %q", k)

@@ -166,6 +166,8 @@ func checkColumn(c Claim, was, now *Column) Verdict {
 			now.FieldID, now.LeafPath, now.Resolved, was.LeafPath, orNone(was.Resolved))
 	case differs(was.Mapping, now.Mapping):
 		return reject(c, LeafMismatch, "field %d name mapping mismatch (expected %s, got %s)", now.FieldID, now.Mapping, orNone(was.Mapping))
+	case differs(was.Expr, now.Expr):
+		return reject(c, EncodingMismatch, "field %d expression mismatch (expected %s, got %s)", now.FieldID, now.Expr, orNone(was.Expr))
 	case differs(was.Encoding, now.Encoding):
 		return reject(c, EncodingMismatch, "field %d encoding mismatch (expected %s, got %s)", now.FieldID, now.Encoding, orNone(was.Encoding))
 	case differs(was.Physical, now.Physical):

@@ -31,6 +31,8 @@ type Column struct {
 	Type     string `json:"type"`     // Iceberg type when built
 	Encoding string `json:"encoding"` // value encoding, e.g. key-v1:int64
 	Physical string `json:"physical"` // Parquet physical type and width
+	// Expr is the expression that the values were made by, with the version of everything that they depend on; "" for the column's own.
+	Expr string `json:"expr,omitempty"`
 	// Absent is what rows of files without the column hold: "null" or the initial default as text.
 	Absent string `json:"absent,omitempty"`
 }

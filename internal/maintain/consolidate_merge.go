@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/skomerdb/skomer/internal/bundle"
-	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/index/kinds"
@@ -241,9 +240,9 @@ next:
 		}
 		groups = append(groups, []*member{x})
 	}
-	path := m.Snapshot.Schema.ByID(d.FieldIDs[0])
+	_, there := kinds.Columns(m.Snapshot.Schema, d.FieldIDs, d.Params)
 	for _, g := range groups {
-		if path == nil || len(g) == 1 && !slices.Contains(g[0].keep, false) {
+		if !there || len(g) == 1 && !slices.Contains(g[0].keep, false) {
 			copies = append(copies, g...)
 			continue
 		}
@@ -281,9 +280,7 @@ func mergeable(group []*member, x *member) bool {
 // segment merges artifacts into one. A reason: they cannot be merged, and nothing was written that speaks.
 func (m *consolidating) segment(ctx context.Context, d overlay.Definition, k kinds.Entry, group []*member) (reason string, err error) {
 	spec := index.Spec{Params: d.Params}
-	for _, id := range d.FieldIDs {
-		spec.Columns = append(spec.Columns, append(column.Path(nil), m.Snapshot.Schema.ByID(id)...))
-	}
+	spec.Columns, _ = kinds.Columns(m.Snapshot.Schema, d.FieldIDs, d.Params)
 	rows, sources := make([]uint32, len(group)), make([]index.Source, len(group))
 	for i, x := range group {
 		rows[i] = x.Rows

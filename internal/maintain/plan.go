@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/skomerdb/skomer/internal/build"
-	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -72,12 +71,8 @@ func (r *run) index(d overlay.Definition) (build.Index, bool) {
 		return build.Index{}, false
 	}
 	x := build.Index{Definition: d, Kind: k}
-	for _, id := range d.FieldIDs {
-		path := r.snapshot.Schema.ByID(id)
-		if path == nil {
-			return x, false
-		}
-		x.Columns = append(x.Columns, append(column.Path(nil), path...))
+	if x.Columns, ok = kinds.Columns(r.snapshot.Schema, d.FieldIDs, d.Params); !ok {
+		return x, false
 	}
 	return x, k.Kind.Check(x.Columns, d.Params) == nil
 }

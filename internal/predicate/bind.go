@@ -1,6 +1,8 @@
 package predicate
 
 import (
+	"slices"
+
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
 )
@@ -153,11 +155,13 @@ func (b binder) in(leaf Leaf, literals []Literal) (*Tree, error) {
 
 func (b binder) contains(leaf Leaf, x Literal) (*Tree, error) {
 	path := b.column.Path
-	if len(path) < 2 || !path.Repeated() {
+	at, ok := b.column.Around()
+	if !ok {
 		return nil, fault.New(fault.Invalid, b.column.Name(), "the column is a %s; contains is for lists", b.column.Type())
 	}
-	if around := path[:len(path)-1]; around.Repeated() || around.Leaf().Type.Kind == column.Struct || b.column.Type().Kind.Nested() {
-		return nil, fault.New(fault.Invalid, b.column.Name(), "contains is for lists and maps of plain values")
+	deeper := slices.ContainsFunc(path[at+1:], func(f column.Field) bool { return f.Type.Kind == column.List || f.Type.Kind == column.Map })
+	if deeper || b.column.Type().Kind.Nested() {
+		return nil, fault.New(fault.Invalid, b.column.Name(), "contains is for lists and maps of plain values, and for plain fields of structs in them")
 	}
 	if x.Kind == NullLiteral {
 		return b.unknown()

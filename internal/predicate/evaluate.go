@@ -6,13 +6,21 @@ import (
 	"sync"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/expression"
 )
 
 // Evaluator tests batches of rows. It may be used by several goroutines at once.
 type Evaluator struct {
-	root  node
-	reads []column.Path
-	pool  sync.Pool // *scratch
+	root    node
+	reads   []column.Path
+	derived []derived
+	pool    sync.Pool // *scratch
+}
+
+// derived is an expression that leaves ask: its path, and which of the columns read it is made of.
+type derived struct {
+	path column.Path
+	read int
 }
 
 type node struct {
@@ -24,7 +32,8 @@ type node struct {
 
 // Compile prepares a tree for batches.
 func Compile(t *Tree) *Evaluator {
-	e := &Evaluator{pool: sync.Pool{New: func() any { return &scratch{} }}}
+	e := &Evaluator{}
+	e.pool.New = func() any { return &scratch{of: e, derived: make([]*column.Vector, len(e.derived))} }
 	byPath := map[string]int{}
 	e.root = e.compile(t, byPath)
 	return e
@@ -36,19 +45,32 @@ func (e *Evaluator) compile(t *Tree, byPath map[string]int) node {
 		n.kids = append(n.kids, e.compile(k, byPath))
 	}
 	if t.Kind == Test {
-		read := t.Leaf.Column.Read()
-		key := pathKey(read)
-		at, ok := byPath[key]
-		if !ok {
-			at = len(e.reads)
-			byPath[key] = at
-			e.reads = append(e.reads, read)
-		}
-		n.test = newTester(t.Leaf, at)
+		n.test = newTester(t.Leaf, e.column(t.Leaf.Column, byPath))
 	}
 	n.cost = n.work()
 	slices.SortStableFunc(n.kids, func(a, b node) int { return a.cost - b.cost })
 	return n
+}
+
+// column numbers what a leaf asks: a column read from 0 on, an expression from -1 down.
+func (e *Evaluator) column(c Column, byPath map[string]int) int {
+	read := c.Read()
+	at, ok := byPath[pathKey(read)]
+	if !ok {
+		at = len(e.reads)
+		byPath[pathKey(read)] = at
+		e.reads = append(e.reads, read)
+	}
+	if !c.Path.Derived() {
+		return at
+	}
+	path := c.Path[:len(c.Path.Base())+1]
+	key := "=" + pathKey(path)
+	if _, ok := byPath[key]; !ok {
+		e.derived = append(e.derived, derived{path, at})
+		byPath[key] = -len(e.derived)
+	}
+	return byPath[key]
 }
 
 // work ranks a node by what it costs a row: what is cheap is asked first, the rest only of the rows still in doubt.
@@ -61,8 +83,10 @@ func (n *node) work() int {
 		return most
 	}
 	switch l := n.test.leaf; {
-	case l.Op == IsNull || l.Unknown:
+	case l.Unknown || l.Op == IsNull && !l.Column.Path.Derived():
 		return 0
+	case l.Column.Path.Derived():
+		return 80
 	case l.Op == Contains:
 		return 40
 	case l.Op == Match:
@@ -98,6 +122,7 @@ func (e *Evaluator) Rows(b *column.Batch) []uint64 {
 	}
 	s := e.pool.Get().(*scratch)
 	e.root.rows(b, out, out, s)
+	clear(s.derived)
 	e.pool.Put(s)
 	return out
 }
@@ -120,7 +145,7 @@ func (n *node) rows(b *column.Batch, need, out []uint64, s *scratch) {
 	case False:
 		clear(out)
 	case Test:
-		n.test.rows(b.Cols[n.test.col], b.Rows, need, out, s)
+		n.test.rows(s.column(b, n.test.col), b.Rows, need, out, s)
 	case And:
 		for i := range n.kids {
 			n.kids[i].rows(b, need, out, s)
@@ -156,8 +181,29 @@ func empty(w []uint64) bool {
 	return true
 }
 
-// scratch lends bitmaps of unspecified content.
-type scratch struct{ free [][]uint64 }
+// scratch lends bitmaps of unspecified content, and keeps what expressions made of the batch at hand.
+type scratch struct {
+	of      *Evaluator
+	derived []*column.Vector
+	free    [][]uint64
+}
+
+// column is a column of the batch or an expression of one, made when it is first asked for.
+func (s *scratch) column(b *column.Batch, col int) *column.Vector {
+	if col >= 0 {
+		return b.Cols[col]
+	}
+	v := &s.derived[-1-col]
+	if *v == nil {
+		d := s.of.derived[-1-col]
+		made, err := expression.Apply(d.path, b.Cols[d.read])
+		if err != nil { // as a column of another type would be: a mistake of the reader
+			panic("predicate: " + err.Error())
+		}
+		*v = made
+	}
+	return *v
+}
 
 func (s *scratch) take(words int) []uint64 {
 	if n := len(s.free); n > 0 {

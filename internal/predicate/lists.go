@@ -1,6 +1,7 @@
 package predicate
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -21,7 +22,10 @@ func (t *tester) lists(v *column.Vector, need, out []uint64, s *scratch) {
 		lists = v.Dict
 		row = func(i int) (lo, hi uint32) { return lists.Off[v.Idx[i]], lists.Off[v.Idx[i]+1] }
 	}
-	elems := lists.Kids[t.side]
+	elems := lists.Kids[t.side].Descend(t.below)
+	if elems == nil {
+		panic(fmt.Sprintf("predicate: column %s is not in a vector of %s", t.leaf.Column.Name(), v.Type))
+	}
 	equal, null := s.take(words(elems.Len)), s.take(words(elems.Len))
 	t.elements(elems, known, row, equal, null, s)
 	hits := s.take(len(need))

@@ -40,8 +40,9 @@ const (
 	Iceberg
 )
 
-// Column is the column of a leaf: the path from a top-level field to the primitive field whose values are compared. For
-// Contains the path ends at the list's element, or at the map's key or value. A null test may end at a nested field.
+// Column is the column of a leaf: the path from a top-level field to the primitive field whose values are compared, or to an
+// expression of it. For Contains the path runs through one list or map and ends at its element, key or value, or at a field of structs in
+// it. A null test may end at a nested field.
 type Column struct{ Path column.Path }
 
 // ID is the field id of the compared values.
@@ -53,15 +54,26 @@ func (c Column) Type() column.Type { return c.Path.Leaf().Type }
 // Name is the dotted name, for people.
 func (c Column) Name() string { return c.Path.Name() }
 
-// Read is the path whose vector the evaluator wants: the column itself, or the list around a repeated element. Nulls of
-// optional structs above it are merged into the vector.
+// Read is the path whose vector the evaluator wants: the column itself, the list around a repeated element, or the column that an
+// expression is made of. Nulls of optional structs above it are merged into the vector.
 func (c Column) Read() column.Path {
-	for i, f := range c.Path {
+	base := c.Path.Base()
+	for i, f := range base {
 		if f.Type.Kind == column.List || f.Type.Kind == column.Map {
-			return c.Path[:i+1]
+			return base[:i+1]
 		}
 	}
-	return c.Path
+	return base
+}
+
+// Around is where in the path the list or map around a repeated value stands; ok is false where a row holds one value.
+func (c Column) Around() (at int, ok bool) {
+	for i := range len(c.Path) - 1 {
+		if k := c.Path[i].Type.Kind; (k == column.List || k == column.Map) && c.Path[i+1].Expr == "" {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // Leaf is a signed test of one column. Leaves made by Of and Bind are canonical: Values are sorted and distinct, without

@@ -45,14 +45,39 @@ func NewNames(s *column.Schema, anyCase bool) *Names {
 		}
 		return true
 	})
+	n.addShort(s, anyCase)
 	return n
+}
+
+// addShort lets fields of structs in lists be named without the element between them: items.sku for items.element.sku.
+func (n *Names) addShort(s *column.Schema, anyCase bool) {
+	keys := []func([]string) string{func(parts []string) string { return strings.Join(parts, ".") }}
+	if anyCase {
+		keys = append(keys, func(parts []string) string { return fold(strings.Join(parts, ".")) })
+	}
+	for _, key := range keys {
+		x := spelling{key, map[string][]column.Path{}}
+		s.Walk(func(p column.Path) bool {
+			var parts []string
+			for i, f := range p {
+				if i == 0 || i+1 == len(p) || p[i-1].Type.Kind != column.List {
+					parts = append(parts, f.Name)
+				}
+			}
+			if len(parts) < len(p) {
+				x.paths[key(parts)] = append(x.paths[key(parts)], slices.Clone(p))
+			}
+			return true
+		})
+		n.spellings = append(n.spellings, x)
+	}
 }
 
 // fold makes names that differ in case only equal.
 func fold(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
 // Column finds the column that the parts of a dotted name mean. A part may hold dots itself. The exact parts come first,
-// then the exact full name, then the same in any case, which must then have one match only.
+// then the exact full name, then the same in any case, which must then have one match only, then names without the elements of lists.
 func (n *Names) Column(parts []string) (Column, error) {
 	name := strings.Join(parts, ".")
 	for _, x := range n.spellings {

@@ -11,10 +11,11 @@ import (
 type tester struct {
 	leaf   *Leaf
 	col    int
-	kernel kernel  // the plain test of non-null values
-	nan    kernel  // finds the NaN rows that the Iceberg dialect keeps; nil elsewhere
-	equals *tester // Contains: the test of an element
-	side   int     // Contains: which of the vector's Kids holds the elements
+	kernel kernel      // the plain test of non-null values
+	nan    kernel      // finds the NaN rows that the Iceberg dialect keeps; nil elsewhere
+	equals *tester     // Contains: the test of an element
+	side   int         // Contains: which of the vector's Kids holds the elements
+	below  column.Path // Contains: from an element that is a struct to the field compared
 }
 
 func newTester(l *Leaf, col int) *tester {
@@ -22,9 +23,11 @@ func newTester(l *Leaf, col int) *tester {
 	if l.Op == Contains {
 		elem := Of(Leaf{Column: l.Column, Op: Equal, Values: l.Values}).Leaf
 		t.equals = newTester(elem, 0)
-		if around := l.Column.Path[len(l.Column.Path)-2]; around.Type.Kind == column.Map && around.Type.Fields[1].ID == l.Column.ID() {
+		at, _ := l.Column.Around()
+		if around := l.Column.Path[at]; around.Type.Kind == column.Map && around.Type.Fields[1].ID == l.Column.Path[at+1].ID {
 			t.side = 1
 		}
+		t.below = l.Column.Path[at+2:]
 		return t
 	}
 	if l.Op == IsNull {

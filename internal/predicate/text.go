@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/expression"
 )
 
 // String renders the predicate as SQL. For trees of the SQL dialect sqltext.Parse reads it back, apart from an In
@@ -81,10 +82,10 @@ func (l *Leaf) render(b *strings.Builder) {
 	}
 }
 
-// containerName is the list that contains asks, or the map's key or value.
+// containerName is the list that contains asks, or the map's key or value, or a field of structs in them.
 func containerName(c Column) string {
-	around := c.Path[:len(c.Path)-1]
-	if around.Leaf().Type.Kind == column.List {
+	at, _ := c.Around()
+	if around := c.Path[:at+1]; around.Leaf().Type.Kind == column.List && at+2 == len(c.Path) {
 		return Column{around}.sqlName()
 	}
 	return c.sqlName()
@@ -251,8 +252,23 @@ func Reserved(word string) bool { return reserved[strings.ToUpper(word)] }
 
 // sqlName is the column's name as filter text writes it.
 func (c Column) sqlName() string {
-	parts := make([]string, len(c.Path))
-	for i, f := range c.Path {
+	base := c.Path.Base()
+	name := dotted(base)
+	if len(base) == len(c.Path) {
+		return name
+	}
+	if e, err := expression.Parse(c.Path[len(base)].Expr); err == nil {
+		name = e.SQL(name)
+	}
+	if below := c.Path[len(base)+1:]; len(below) > 0 {
+		name += "." + dotted(below)
+	}
+	return name
+}
+
+func dotted(path column.Path) string {
+	parts := make([]string, len(path))
+	for i, f := range path {
 		parts[i] = f.Name
 		if !plainName(f.Name) || Reserved(f.Name) {
 			parts[i] = `"` + strings.ReplaceAll(f.Name, `"`, `""`) + `"`

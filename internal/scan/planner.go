@@ -236,12 +236,7 @@ func (e *evidence) usable() bool {
 			continue
 		}
 		u := usable{kind: k.Kind, tiered: k.Scope == index.Tiered}
-		for _, id := range d.FieldIDs {
-			if path := e.plan.Snapshot.Schema.ByID(id); path != nil {
-				u.columns = append(u.columns, path)
-			}
-		}
-		if len(u.columns) == len(d.FieldIDs) {
+		if u.columns, ok = kinds.Columns(e.plan.Snapshot.Schema, d.FieldIDs, d.Params); ok {
 			e.plan.Predicate.Leaves(func(l *predicate.Leaf) { u.ok = u.ok || u.kind.Says(u.columns, l) != index.Nothing })
 		}
 		some = some || u.ok
@@ -303,6 +298,10 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 	}
 	if v := lineage.CheckColumns(info.Claim(), info.Columns, absentNow(&info, e.plan.Snapshot)); !v.OK() {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
+		return false
+	}
+	if why := exprChanged(&info, e.indexes[p.Index].columns); why != "" {
+		e.reject(p, f.Path, lineage.EncodingMismatch.String(), why)
 		return false
 	}
 	if why := columnsMoved(&info, e.plan.Snapshot); why != "" {

@@ -36,7 +36,7 @@ func (k Kind) NewBuilder(spec index.Spec, budget index.Budget) (index.Builder, e
 	return &builder{
 		largest: largest,
 		filters: index.NewOverflow(budget.TempDir, budget.Bytes()/4),
-		enc:     e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e), count: index.RowCount{Want: spec.Rows}, load: load, starts: starts,
+		enc:     e, ofList: index.OfList(spec.Columns[0]), elements: index.NewElements(e, spec.Columns[0]), count: index.RowCount{Want: spec.Rows}, load: load, starts: starts,
 		maxHashes: int(min(float64(budget.Bytes()/32), load*float64(largest))),
 	}, nil
 }

@@ -30,16 +30,19 @@ func ParseExpr(text string, schema *column.Schema) (Declaration, error) {
 	if len(text) > maxExpr || !utf8.ValidString(text) {
 		return Declaration{}, fault.New(fault.Invalid, "index declaration", "is longer than %d bytes or not UTF-8", maxExpr)
 	}
-	d, names := s.declaration()
+	d, columns := s.declaration()
 	if s.err != nil {
 		return Declaration{}, s.err
 	}
-	for _, name := range names {
-		path, err := columnOf(schema, name)
+	for i := range columns {
+		path, err := columns[i].path(schema)
 		if err != nil {
 			return Declaration{}, err
 		}
 		d.Columns = append(d.Columns, path)
+		if path.Derived() {
+			d.Params[index.ExprParam] = exprParam(path)
+		}
 	}
 	if err := d.Kind.Check(d.Columns, d.Params); err != nil {
 		return Declaration{}, err
@@ -56,12 +59,14 @@ func (d Declaration) String() string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(quoted(c.Name(), isNameRune))
+		b.WriteString(d.columnText(c))
 	}
 	b.WriteByte(')')
 	keys := make([]string, 0, len(d.Params))
 	for k := range d.Params {
-		keys = append(keys, k)
+		if k != index.ExprParam {
+			keys = append(keys, k)
+		}
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
@@ -90,6 +95,8 @@ func columnOf(schema *column.Schema, name string) (column.Path, error) {
 		return append(slices.Clone(path), path.Leaf().Type.Fields[0]), nil
 	case path != nil:
 		return path, nil
+	case shortNamed(schema, name) != nil:
+		return shortNamed(schema, name), nil
 	case len(ambiguous) > 0:
 		return nil, fault.New(fault.Invalid, name, "could be any of the columns %s", strings.Join(ambiguous, ", ")).
 			WithFix("write the name with the letters' exact case")
@@ -121,7 +128,7 @@ func (s *scanner) fail(fix, reason string, args ...any) {
 	}
 }
 
-func (s *scanner) declaration() (d Declaration, names []string) {
+func (s *scanner) declaration() (d Declaration, columns []columnExpr) {
 	kind := s.word(isNameRune)
 	if s.err == nil && kind == "" {
 		s.fail("write for example "+table[0].Example, "expected the name of an index kind")
@@ -135,22 +142,19 @@ func (s *scanner) declaration() (d Declaration, names []string) {
 		s.fail("write for example "+entry.Example, "expected ( and the columns to index")
 	}
 	for s.err == nil {
-		name := s.token(isNameRune, `"`)
-		if s.err == nil && name == "" {
-			s.fail(quoteNames, "expected a column name")
-		}
-		names = append(names, name)
+		c := s.column()
+		columns = append(columns, c)
 		if s.take(')') {
 			break
 		}
 		if !s.take(',') {
-			s.fail(quoteNames, "expected , or ) after column %s", name)
+			s.fail(quoteNames, "expected , or ) after column %s", c.name)
 		}
 	}
 	for s.err == nil && s.more() {
 		s.param(d.Params)
 	}
-	return d, names
+	return d, columns
 }
 
 func (s *scanner) unknownKind(kind string) {
@@ -173,6 +177,9 @@ func (s *scanner) param(params index.Params) {
 	if key == "" || !s.take('=') {
 		s.fail("parameters follow the columns: bloom(user_id) fpp=0.01", "expected key=value")
 		return
+	}
+	if key == index.ExprParam {
+		s.fail("write the expression for the column: bloom(payload -> '$.user.id')", "%s is no parameter", key)
 	}
 	value := s.token(isValueRune, `"'`)
 	if _, twice := params[key]; twice {

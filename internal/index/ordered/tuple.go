@@ -52,6 +52,10 @@ func partsOf(cols []column.Path) ([]part, error) {
 			return nil, err
 		}
 		id := cols[i].Leaf().ID
+		if len(cols) > 1 && cols[i].Derived() {
+			return nil, fault.New(fault.Unsupported, cols[i].Name(), "is an expression; an index on several columns takes plain ones").
+				WithFix("index the expression alone")
+		}
 		if slices.ContainsFunc(out[:i], func(p part) bool { return p.id == id }) {
 			return nil, fault.New(fault.Invalid, cols[i].Name(), "is given twice")
 		}

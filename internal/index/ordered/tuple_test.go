@@ -169,7 +169,9 @@ func TestTuples(t *testing.T) {
 				}
 				if v.Exact() {
 					exact++
-				} else if power == index.Exact && !x.long(asked) && !slices.ContainsFunc(asked, func(l *predicate.Leaf) bool { return l.Op == predicate.Like || l.Op == predicate.In && len(l.Values) == 0 && index.PassesNaN(l) }) {
+				} else if power == index.Exact && !x.long(asked) && !slices.ContainsFunc(asked, func(l *predicate.Leaf) bool {
+					return l.Op == predicate.Like || l.Op == predicate.In && len(l.Values) == 0 && index.PassesNaN(l)
+				}) {
 					t.Fatalf("not exact: must %s, may %s, want %s\n%s", v.Must, v.May, want, describeAll(asked))
 				}
 			}

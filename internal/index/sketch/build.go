@@ -23,7 +23,7 @@ func (Kind) NewBuilder(spec index.Spec, _ index.Budget) (index.Builder, error) {
 	}
 	b := &builder{
 		header: header{enc: e, ofList: index.OfList(spec.Columns[0]), lgK: lgK}, count: index.RowCount{Want: spec.Rows},
-		elements: index.NewElements(e), order: newQuantiles(e),
+		elements: index.NewElements(e, spec.Columns[0]), order: newQuantiles(e),
 	}
 	if b.theta, err = theta.NewQuickSelectUpdateSketch(theta.WithUpdateSketchLgK(lgK), theta.WithUpdateSketchSeed(seed)); err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
+	if cols[0].Derived() {
+		return fault.New(fault.Unsupported, cols[0].Name(), "is an expression; statistics are kept of columns")
+	}
 	if err := index.KnownParams(name, params, paramK); err != nil {
 		return err
 	}

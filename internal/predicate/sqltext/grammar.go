@@ -58,16 +58,25 @@ type set struct {
 
 type operand struct {
 	Pos     lexer.Position
-	Group   *disjunction `parser:"  '(':Punct @@ ')':Punct"`
+	Group   *disjunction `parser:"(  '(':Punct @@ ')':Punct"`
 	Call    *call        `parser:"| @@"`
 	Literal *literal     `parser:"| @@"`
-	Name    []string     `parser:"| @Name ( '.':Punct @Name )*"`
+	Name    []string     `parser:"| @Name ( '.':Punct @Name )* )"`
+	Parts   []*part      `parser:"@@*"`
 }
 
-// call is contains(list, value), the only function.
+// part is what of a column's value is meant: a path in a JSON text or a key of a map.
+type part struct {
+	Pos  lexer.Position
+	Path *lexer.Token `parser:"  '->':Punct @String"`
+	Key  *lexer.Token `parser:"| '[':Punct @String ']':Punct"`
+}
+
+// call is a function with its arguments.
 type call struct {
-	List  *operand `parser:"Function '(':Punct @@"`
-	Value *operand `parser:"',':Punct @@ ')':Punct"`
+	Pos  lexer.Position
+	Name string     `parser:"@Function '(':Punct"`
+	Args []*operand `parser:"@@ ( ',':Punct @@ )* ')':Punct"`
 }
 
 type literal struct {

@@ -144,9 +144,15 @@ func signed(not bool) func(*predicate.Tree, error) (*predicate.Tree, error) {
 // condition is an operand without parentheses that stands alone.
 func (b *binding) condition(o *operand) (*predicate.Tree, error) {
 	switch {
-	case o.Call != nil:
-		return b.contains(o.Call.List, o.Call.Value)
-	case o.Literal != nil:
+	case o.Call != nil && len(o.Parts) == 0 && functions[o.Call.Name] == 2:
+		if err := arity(o.Call); err != nil {
+			return nil, err
+		}
+		if o.Call.Name == "CONTAINS_TOKEN" {
+			return b.containsToken(o.Call)
+		}
+		return b.contains(o.Call.Args[0], o.Call.Args[1])
+	case o.Literal != nil && len(o.Parts) == 0:
 		switch o.Literal.Token.Value {
 		case "TRUE":
 			return predicate.Always(), nil

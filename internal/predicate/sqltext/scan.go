@@ -34,6 +34,9 @@ const (
 	timestamp
 )
 
+// functions is how many arguments each takes.
+var functions = map[string]int{"CONTAINS": 2, "CONTAINS_TOKEN": 2, "TOKENS": 1, "MAP_KEYS": 1, "MAP_VALUES": 1}
+
 var typedLiterals = map[string]lexer.TokenType{"DATE": date, "TIME": clock, "TIMESTAMP": timestamp, "TIMESTAMPTZ": timestamp}
 
 // scanner turns a text into tokens. The grammar needs no look into the text itself, so all words, quotes and numbers
@@ -140,7 +143,10 @@ func (s *scanner) next() error {
 		n := numberLength(rest)
 		s.emit(number, strings.Join(strings.Fields(rest[:n]), ""), n)
 		return nil
-	case strings.IndexByte("(),", c) >= 0:
+	case strings.HasPrefix(rest, "->"):
+		s.emit(punct, "->", 2)
+		return nil
+	case strings.IndexByte("(),[]", c) >= 0:
 		return s.punct(c)
 	}
 	if n := operatorLength(rest); n > 0 {
@@ -212,8 +218,9 @@ func (s *scanner) word(word, rest string) error {
 		}
 		s.emit(typedLiterals[upper], value, len(word)+len(rest)-len(behind)+n)
 	case strings.HasPrefix(behind, "("):
-		if upper != "CONTAINS" {
-			return fault.New(fault.Invalid, "", "there is no function %s", word).WithFix("the only function is contains(list, value)")
+		if functions[upper] == 0 {
+			return fault.New(fault.Invalid, "", "there is no function %s", word).
+				WithFix("the functions are contains(list, value), contains_token(text, words), tokens(text), map_keys(map) and map_values(map)")
 		}
 		s.emit(function, upper, len(word))
 	default:
