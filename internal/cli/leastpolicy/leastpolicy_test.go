@@ -16,17 +16,20 @@ func TestPoliciesNameWhatIsNeeded(t *testing.T) {
 		reads, writes []string // what the documents say
 	}{
 		"s3": {
-			[]string{"s3a://lake/web/events", "s3://lake/more"}, "s3://indexes/skomer/uuid/",
+			[]string{"s3a://lake/web/events", "s3://lake/more"},
+			"s3://indexes/skomer/uuid/",
 			[]string{`"arn:aws:s3:::lake/web/events/*","arn:aws:s3:::lake/more/*"`, `"s3:GetObject"`, `"s3:prefix":["web/events/*","more/*"]`},
 			[]string{`"arn:aws:s3:::indexes/skomer/uuid/*"`, `"s3:PutObject"`, `"s3:DeleteObject"`},
 		},
 		"gs": {
-			[]string{"gs://lake/web/events"}, "gs://indexes/skomer",
+			[]string{"gs://lake/web/events"},
+			"gs://indexes/skomer",
 			[]string{`projects/_/buckets/lake/objects/web/events/`, `storage.objects.get`, `storage.objects.list`},
 			[]string{`projects/_/buckets/indexes/objects/skomer/`, `storage.objects.create`, `storage.objects.delete`},
 		},
 		"azure": {
-			[]string{"abfss://lake@acc.dfs.core.windows.net/web/events"}, "abfss://indexes@acc.dfs.core.windows.net/skomer",
+			[]string{"abfss://lake@acc.dfs.core.windows.net/web/events"},
+			"abfss://indexes@acc.dfs.core.windows.net/skomer",
 			[]string{`storageAccounts/acc/blobServices/default/containers/lake`, `blobs/read`, `'web/events/'`},
 			[]string{`containers/indexes`, `blobs/write`, `blobs/delete`, `'skomer/'`},
 		},

@@ -93,7 +93,7 @@ func TestBrokenAnswers(t *testing.T) {
 				for i := 0; i < len(header); i += 2 {
 					w.Header().Set(header[i], header[i+1])
 				}
-				w.WriteHeader(200)
+				w.WriteHeader(http.StatusOK)
 			}))
 			t.Cleanup(server.Close)
 			s := gcs.New(gcs.Options{Endpoint: server.URL, Anonymous: true})

@@ -106,7 +106,7 @@ func launch(t testing.TB, program string) string {
 	for lines.Scan() {
 		if _, at, ok := strings.Cut(lines.Text(), "successfully listens on "); ok {
 			go func() {
-				for lines.Scan() { //nolint:revive // the program must be able to go on writing
+				for lines.Scan() { // the program must be able to go on writing
 				}
 			}()
 			return strings.TrimSpace(at)
