@@ -57,7 +57,7 @@ const (
 	maxSections = 1 << 18
 	maxTuples   = 1 << 26
 	// MaxEntries is the most entries of one manifest.
-	MaxEntries = 1 << 26
+	MaxEntries = 1 << 24
 )
 
 type kind uint8

@@ -67,6 +67,17 @@ func Open(what string, head []byte) (*Blob, error) {
 	if err := r.Done(); err != nil {
 		return nil, err
 	}
+	for k := range keys {
+		if _, ok := b.sections[place{kind: k}]; !ok {
+			return nil, fault.New(fault.Corrupt, what, "no section of kind %d", k)
+		}
+	}
+	for at := range b.sections {
+		_, both := b.sections[place{keys + rest - at.kind, at.field}]
+		if at.kind >= keys && !both {
+			return nil, fault.New(fault.Corrupt, what, "half of the metrics of field %d", at.field)
+		}
+	}
 	if int64(m.N) > b.sections[place{kind: paths}].Len/2 { // no two bytes a path
 		return nil, fault.New(fault.Corrupt, what, "%d entries without paths", m.N)
 	}
@@ -144,9 +155,6 @@ func (b *Blob) Fill(m *manifest.Manifest, want Want, sections []Section, data []
 		}
 	}
 	out.Parts |= want.Parts
-	if out.Parts&manifest.Base != 0 && out.EqualityIDs == nil || out.Parts&manifest.Tuples != 0 && out.Tuples == nil {
-		return nil, fault.New(fault.Corrupt, b.what, "a section is missing")
-	}
 	return &out, nil
 }
 

@@ -74,7 +74,7 @@ func writeHead(w *bytescan.Writer, item *Item, sections []Section) {
 	w.Uvarint(uint64(m.FormatVersion))
 	signed(w, int64(m.SpecID))
 	w.Blob(m.SpecJSON)
-	w.U8(flag(m.Deletes, 1) | flag(m.HasDeletes, 2))
+	w.U8(bitIf(m.Deletes, 1) | bitIf(m.HasDeletes, 2))
 	w.Uvarint(uint64(len(m.Partition)))
 	for _, f := range m.Partition {
 		s := f.Schema.Value()
@@ -110,7 +110,7 @@ func write(w *bytescan.Writer, m *manifest.Manifest, s Section) {
 		}
 		w.Uvarint(uint64(len(m.EqualityIDs)))
 		for _, ids := range m.EqualityIDs {
-			w.U8(flag(ids != nil, 1))
+			w.U8(bitIf(ids != nil, 1))
 			w.Uvarint(uint64(len(ids)))
 			for _, id := range ids {
 				signed(w, int64(id))
@@ -133,9 +133,9 @@ func write(w *bytescan.Writer, m *manifest.Manifest, s Section) {
 }
 
 func writeTuple(w *bytescan.Writer, t []manifest.Raw) {
-	w.U8(flag(t != nil, 1))
+	w.U8(bitIf(t != nil, 1))
 	for _, v := range t {
-		w.U8(flag(v.Null, 1) | flag(v.Num != 0, 2) | flag(v.Bytes != "", 4))
+		w.U8(bitIf(v.Null, 1) | bitIf(v.Num != 0, 2) | bitIf(v.Bytes != "", 4))
 		if v.Num != 0 {
 			signed(w, v.Num)
 		}
@@ -147,14 +147,14 @@ func writeTuple(w *bytescan.Writer, t []manifest.Raw) {
 
 func writeKeys(w *bytescan.Writer, k *facts.Keys) {
 	w.U8(uint8(k.Form))
-	w.U8(flag(k.Text, keysText) | flag(k.NaNs, keysNaNs) | flag(k.AllNull, keysAllNull) | flag(k.Sure != nil, keysSure))
+	w.U8(bitIf(k.Text, keysText) | bitIf(k.NaNs, keysNaNs) | bitIf(k.AllNull, keysAllNull) | bitIf(k.Sure != nil, keysSure))
 	writeSet(w, k.Sure)
 	w.Bytes(k.Lower)
 	w.Bytes(k.Upper)
 }
 
 func writeBounds(w *bytescan.Writer, b *facts.Bounds) {
-	w.U8(flag(b.Stated != nil, 1))
+	w.U8(bitIf(b.Stated != nil, 1))
 	writeSet(w, b.Stated)
 	if b.Off == nil {
 		return
@@ -182,7 +182,7 @@ func writeInts(w *bytescan.Writer, x *facts.Ints) {
 
 func signed(w *bytescan.Writer, v int64) { w.Buf = binary.AppendVarint(w.Buf, v) }
 
-func flag(b bool, bit uint8) uint8 {
+func bitIf(b bool, bit uint8) uint8 {
 	if b {
 		return bit
 	}
