@@ -22,7 +22,7 @@ func (s *Source) Unit(what string, u Unit, buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return buf, Wave{u}.Check(what, [][]byte{buf})
+	return buf, u.check(what, buf)
 }
 
 // Bytes reads a span of the body as Unit does; what is in it remains to be verified.
@@ -41,6 +41,60 @@ func (s *Source) Bytes(what string, at Span, buf []byte) ([]byte, error) {
 		return nil, fault.About(what, err)
 	}
 	return buf, nil
+}
+
+// Ahead reads units of a source that mostly follow each other, a window at a time.
+type Ahead struct {
+	from   *Source
+	window []byte
+	at     int64
+}
+
+// aheadWindow is the bytes of a window.
+const aheadWindow = 128 << 10
+
+// NewAhead reads units of a source.
+func NewAhead(s *Source) *Ahead { return &Ahead{from: s} }
+
+// Unit is Source.Unit; the bytes are a view that the next call ends.
+func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
+	if u.Off < 0 || u.Len < 0 || u.Off > a.from.Size-u.Len {
+		return nil, Broken(what, "%d bytes at %d of a body of %d", u.Len, u.Off, a.from.Size)
+	}
+	if u.Off < a.at || u.Off+u.Len > a.at+int64(len(a.window)) {
+		var err error
+		if a.window, err = a.from.Bytes(what, Span{Off: u.Off, Len: min(max(aheadWindow, u.Len), a.from.Size-u.Off)}, a.window[:0]); err != nil {
+			return nil, err
+		}
+		a.at = u.Off
+	}
+	b := a.window[u.Off-a.at:][:u.Len]
+	return b, u.check(what, b)
+}
+
+// CopyUnits copies a whole body that consists of the units, in order and without gaps.
+func CopyUnits(what string, from *Source, units []Unit, body Sink) error {
+	read, at := NewAhead(from), int64(0)
+	for _, u := range units {
+		if u.Len == 0 {
+			continue
+		}
+		if u.Off != at {
+			return Broken(what, "unit at %d, the one before ends at %d", u.Off, at)
+		}
+		b, err := read.Unit(what, u)
+		if err != nil {
+			return err
+		}
+		if _, err := body.Write(b); err != nil {
+			return err
+		}
+		at += u.Len
+	}
+	if at != from.Size {
+		return Broken(what, "units end at %d of a body of %d", at, from.Size)
+	}
+	return nil
 }
 
 // Mergeable checks what every merge of artifacts over one column needs: a sealed map over exactly these sources and onto the rows of

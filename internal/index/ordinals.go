@@ -224,6 +224,22 @@ func (m *OrdinalMap) SourceRows(source int) uint32 { return m.sources[source].ro
 // Ascending reports whether the new ordinals of a source's kept rows ascend with the old ones.
 func (m *OrdinalMap) Ascending(source int) bool { return m.sources[source].ascending }
 
+// Identity reports whether the map keeps every row of its only source where it is: what is known of the rows stays as it is.
+func (m *OrdinalMap) Identity() bool {
+	if len(m.sources) != 1 || m.sources[0].rows != m.rows {
+		return false
+	}
+	at := uint32(0)
+	for i := range m.sources[0].pieces {
+		p := &m.sources[0].pieces[i]
+		if p.scattered != nil || p.kept != nil || p.at.Start != at || p.base != at {
+			return false
+		}
+		at = p.at.End
+	}
+	return at == m.rows
+}
+
 // To is the new ordinal of a row, or Gone.
 func (m *OrdinalMap) To(source int, old uint32) uint32 {
 	pieces := m.sources[source].pieces

@@ -109,6 +109,9 @@ func (w *RowsWriter) Add(r rowset.Range) {
 	}
 }
 
+// Reset starts a new set and keeps the memory.
+func (w *RowsWriter) Reset() { *w = RowsWriter{body: w.body[:0], in: w.in[:0]} }
+
 // Count is the number of rows added.
 func (w *RowsWriter) Count() int64 { return w.count }
 

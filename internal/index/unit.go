@@ -55,14 +55,18 @@ func (w Wave) Check(what string, data [][]byte) error {
 		return fault.New(fault.Invalid, what, "fed %d units, needs %d", len(data), len(w))
 	}
 	for i, u := range w {
-		if int64(len(data[i])) != u.Len {
-			return fault.New(fault.Corrupt, what, "unit at %d has %d bytes, expected %d", u.Off, len(data[i]), u.Len)
-		}
-		if err := bytescan.CheckCRC(what, data[i], u.CRC); err != nil {
+		if err := u.check(what, data[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (u Unit) check(what string, b []byte) error {
+	if int64(len(b)) != u.Len {
+		return fault.New(fault.Corrupt, what, "unit at %d has %d bytes, expected %d", u.Off, len(b), u.Len)
+	}
+	return bytescan.CheckCRC(what, b, u.CRC)
 }
 
 // Broken is a corrupt fault about bytes that pass their checksum and still break their format.

@@ -2,6 +2,7 @@ package bitmap
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
@@ -23,6 +24,9 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if reason, err := x.open(); reason != "" || err != nil {
 		return nil, reason, err
 	}
+	if m.Identity() {
+		return x.copyWhole(body)
+	}
 	tooMany, reason, err := x.fits(values)
 	if reason != "" || err != nil {
 		return nil, reason, err
@@ -35,7 +39,8 @@ type merger struct {
 	sources []index.Source
 	m       *index.OrdinalMap
 	readers []*reader
-	unit    []byte
+	sets    []*index.Ahead // of the sources
+	rowsOut index.RowsWriter
 }
 
 func (x *merger) open() (reason string, err error) {
@@ -48,7 +53,7 @@ func (x *merger) open() (reason string, err error) {
 		if r.bodySize != s.Size {
 			return "", index.Broken(name, "body of %d bytes, its root says %d", s.Size, r.bodySize)
 		}
-		if x.readers = append(x.readers, r); r.enc != x.readers[0].enc || r.ofList != x.ofList || !r.enc.WidensTo(x.enc) {
+		if x.readers, x.sets = append(x.readers, r), append(x.sets, index.NewAhead(s)); r.enc != x.readers[0].enc || r.ofList != x.ofList || !r.enc.WidensTo(x.enc) {
 			return "the values of its artifacts were taken in different encodings", nil
 		}
 	}
@@ -56,6 +61,24 @@ func (x *merger) open() (reason string, err error) {
 		x.enc = x.readers[0].enc
 	}
 	return "", nil
+}
+
+// copyWhole copies an artifact whose rows stay where they are.
+func (x *merger) copyWhole(body index.Sink) ([]byte, string, error) {
+	var units []index.Unit
+	r := x.readers[0]
+	err := x.eachKey(func(_ string, of []held) error {
+		units = append(units, of[0].rows.unit)
+		return nil
+	})
+	units = append(units, r.nulls.Unit, r.nans.Unit)
+	for _, p := range r.pages {
+		units = append(units, p.unit)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return slices.Clone(x.sources[0].Root), "", index.CopyUnits(name, &x.sources[0], units, body)
 }
 
 // fits tells whether the values are too many together. Where rows are gone, values may be gone with them: then only the data knows.
@@ -128,7 +151,8 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 
 // rowsOf is the new rows of a value: written as they come while these ascend, else gathered first.
 func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
-	out, end := &index.RowsWriter{}, uint32(0)
+	out, end := &x.rowsOut, uint32(0)
+	out.Reset()
 	var gathered *index.Rows
 	visit := func(_, to rowset.Range) {
 		if gathered == nil && to.Start < end {
@@ -145,7 +169,7 @@ func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 	if err := x.eachRun(of, func(_, to rowset.Range) { gathered.Add(to) }); err != nil {
 		return nil, err
 	}
-	out = &index.RowsWriter{}
+	out.Reset()
 	for _, r := range gathered.Set().Ranges() {
 		out.Add(r)
 	}
@@ -160,11 +184,10 @@ func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 			x.m.Each(h.source, rowset.Range{End: all}, visit)
 			continue
 		}
-		b, err := x.sources[h.source].Unit(name+" row set", h.rows.unit, x.unit)
+		b, err := x.sets[h.source].Unit(name+" row set", h.rows.unit)
 		if err != nil {
 			return err
 		}
-		x.unit = b
 		r := bytescan.NewReader(name+" row set", b)
 		n := index.VisitRows(r, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) })
 		if r.Err() == nil && n != int64(h.rows.count) {

@@ -36,6 +36,9 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if len(readers) > 0 {
 		enc = readers[0].enc
 	}
+	if m.Identity() {
+		return copyWhole(readers[0], &sources[0], body)
+	}
 	nulls, nans, reason, err := mergeUnordered(readers, sources, m)
 	if reason != "" || err != nil {
 		return nil, reason, err
@@ -57,6 +60,31 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		_, err := nans.Write(rest, body, spec.Rows)
 		return err
 	})
+}
+
+// copyWhole copies an artifact whose rows stay where they are.
+func copyWhole(x *reader, from *index.Source, body index.Sink) ([]byte, string, error) {
+	var units []index.Unit
+	add := func(d directory) {
+		for _, e := range d {
+			units = append(units, e.unit)
+		}
+	}
+	if x.level == levelPages {
+		for _, e := range x.top {
+			b, err := from.Unit(name+" directory page", e.unit, nil)
+			if err != nil {
+				return nil, "", err
+			}
+			r := bytescan.NewReader(name+" directory page", b)
+			if add(readDirectory(r, x.bodySize, maxBlock)); r.Done() != nil {
+				return nil, "", r.Done()
+			}
+		}
+	}
+	add(x.top)
+	units = append(units, x.nulls.Unit, x.nans.Unit)
+	return slices.Clone(from.Root), "", index.CopyUnits(name, from, units, body)
 }
 
 func mergeUnordered(readers []*reader, sources []index.Source, m *index.OrdinalMap) (nulls, nans *index.MergedRows, reason string, err error) {

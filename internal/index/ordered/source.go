@@ -12,13 +12,14 @@ import (
 type source struct {
 	*reader
 	from *index.Source
+	read *index.Ahead
 	m    *index.OrdinalMap
 	no   int // of the source in the map
 
 	pages  directory // still to be read, where the root's entries are pages
 	blocks directory // still to be read
 	page   []byte
-	block  []byte
+	block  []byte // a view
 
 	left   int              // keys of the block
 	first  bool             // the next key is the block's first
@@ -37,7 +38,7 @@ type source struct {
 }
 
 func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int) *source {
-	s := &source{reader: x, from: from, m: m, no: no}
+	s := &source{reader: x, from: from, read: index.NewAhead(from), m: m, no: no}
 	if x.level == levelPages {
 		s.pages = x.top
 	} else {
@@ -104,7 +105,7 @@ func (s *source) nextBlock() (ok bool, err error) {
 	}
 	e := s.blocks[0]
 	s.blocks = s.blocks[1:]
-	if s.block, err = s.from.Unit(name+" block", e.unit, s.block); err != nil {
+	if s.block, err = s.read.Unit(name+" block", e.unit); err != nil {
 		return false, err
 	}
 	return true, s.openBlock(e.continued)
