@@ -184,7 +184,13 @@ func (t *Table) locate() error {
 	if err != nil {
 		return err
 	}
-	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{})
-	t.archive = mask.NewArchive(st, t.overlay.Prefix()+"/masks")
+	key, err := t.client.config.overlayKey()
+	if err != nil {
+		return err
+	}
+	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{Key: key})
+	if key == nil { // archived masks are not signed
+		t.archive = mask.NewArchive(st, t.overlay.Prefix()+"/masks")
+	}
 	return nil
 }

@@ -52,6 +52,9 @@ type Config struct {
 	// OverlayStore is the identity that reaches overlays in object stores, by the keys that catalogs have (s3.endpoint,
 	// s3.access-key-id, …). Empty: overlays are reached as their tables are.
 	OverlayStore map[string]string
+	// OverlayKey, of 32 characters or more, signs overlays: one that is not signed with it gives no answer. Empty: whoever can write an
+	// overlay is trusted.
+	OverlayKey string
 	// CacheBytes bounds the memory for index and metadata bytes; 0: 256 MiB. A quarter holds decoded manifests, for each open
 	// table and each store of overlays its own; the tables of a client share the rest.
 	CacheBytes int64

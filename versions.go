@@ -82,6 +82,31 @@ func (t *Table) Recover(ctx context.Context) (*Status, error) {
 	return t.Status(ctx)
 }
 
+// minKey is the least length of an overlay key.
+const minKey = 32
+
+// overlayKey is the configured key; nil if there is none.
+func (c Config) overlayKey() ([]byte, error) {
+	switch n := len(c.OverlayKey); {
+	case n == 0:
+		return nil, nil
+	case n < minKey:
+		return nil, fault.New(fault.Invalid, "overlay-key", "has %d characters", n).WithFix("use at least %d, such as those of: openssl rand -hex 32", minKey)
+	}
+	return []byte(c.OverlayKey), nil
+}
+
+// SignOverlay signs the newest version of the overlay with the configured key, whoever wrote it: from then on only what is signed is
+// believed, and nobody without the key can change it.
+func (t *Table) SignOverlay(ctx context.Context) (*Status, error) {
+	v, err := t.overlay.Sign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.saw(v)
+	return t.Status(ctx)
+}
+
 // CopyReport is what a copy of an overlay copied.
 type CopyReport = maintain.CopyReport
 
@@ -106,6 +131,10 @@ func (t *Table) CopyOverlay(ctx context.Context, to string) (*CopyReport, error)
 		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
 	}
 	defer os.RemoveAll(temp)
-	target := overlay.Open(st, prefix, overlay.Options{})
+	key, err := t.client.config.overlayKey()
+	if err != nil {
+		return nil, err
+	}
+	target := overlay.Open(st, prefix, overlay.Options{Key: key})
 	return maintain.Copy{From: t.overlay, To: target, Src: t.overlayStore, Dst: st, TempDir: temp}.Run(ctx)
 }

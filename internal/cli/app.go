@@ -170,7 +170,7 @@ func (a *app) config() (config skomer.Config, err error) {
 	if err != nil {
 		return config, err
 	}
-	config = skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot, OverlayStore: s.OverlayStore}
+	config = skomer.Config{Catalogs: s.catalogs, DefaultCatalog: s.DefaultCatalog, OverlayRoot: s.OverlayRoot, OverlayKey: s.OverlayKey, OverlayStore: s.OverlayStore}
 	if a.flags.catalog != "" {
 		config.DefaultCatalog = a.flags.catalog
 	}

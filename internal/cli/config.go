@@ -20,6 +20,7 @@ type settings struct {
 	Version        int    `yaml:"version"`
 	DefaultCatalog string `yaml:"default-catalog"`
 	OverlayRoot    string `yaml:"overlay-root"`
+	OverlayKey     string `yaml:"overlay-key"`
 	// OverlayStore is how overlays in object stores are reached, by the s3.* keys of catalogs; empty: as their tables.
 	OverlayStore catalog.Properties `yaml:"overlay-store"`
 	// ShadowChecks is the share of queries, 0 to 1, that are run again as scans.
@@ -46,7 +47,7 @@ func processEnvironment() environment {
 }
 
 // loadSettings reads the first configuration file of: path, $SKOMER_CONFIG, ./skomer.yaml, ~/.config/skomer/skomer.yaml,
-// /etc/skomer/skomer.yaml. Then it applies SKOMER_CATALOG__NAME__KEY, SKOMER_OVERLAY_STORE__KEY and SKOMER_OVERLAY_ROOT. PyIceberg's
+// /etc/skomer/skomer.yaml. Then it applies SKOMER_CATALOG__NAME__KEY, SKOMER_OVERLAY_STORE__KEY, SKOMER_OVERLAY_ROOT and SKOMER_OVERLAY_KEY. PyIceberg's
 // files and variables are read by the library.
 func loadSettings(path string, env environment) (*settings, error) {
 	s := &settings{catalogs: map[string]map[string]string{}}
@@ -139,5 +140,8 @@ func (s *settings) applyEnvironment(env environment) {
 	}
 	if root := env.get("SKOMER_OVERLAY_ROOT"); root != "" {
 		s.OverlayRoot = root
+	}
+	if key := env.get("SKOMER_OVERLAY_KEY"); key != "" {
+		s.OverlayKey = key
 	}
 }

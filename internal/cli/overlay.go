@@ -19,9 +19,10 @@ func (a *app) overlayCommand() *cobra.Command {
 		Example: `  skomer overlay versions lake/flights
   skomer overlay rollback lake/flights --to 4
   skomer overlay copy lake/flights --to s3://acme-index/flights
-  skomer overlay recover lake/flights`,
+  skomer overlay recover lake/flights
+  skomer overlay sign lake/flights`,
 	}
-	cmd.AddCommand(a.overlayVersions(), a.overlayRollback(), a.overlayRecover(), a.overlayCopy())
+	cmd.AddCommand(a.overlayVersions(), a.overlayRollback(), a.overlayRecover(), a.overlaySign(), a.overlayCopy())
 	return cmd
 }
 
@@ -119,6 +120,32 @@ func (a *app) overlayRecover() *cobra.Command {
 			}
 			a.hint("next: skomer sync %s", args[0])
 			return nil
+		},
+	}
+}
+
+const longSign = `Signs the newest version of the overlay with overlay-key of the configuration, or SKOMER_OVERLAY_KEY, as it is: you say that you trust
+what is there. Whoever has the key then ignores every version that is not signed with it, and makes signed ones; whoever has not can still
+read the overlay, and not change it. Sign again to change the key.`
+
+func (a *app) overlaySign() *cobra.Command {
+	return &cobra.Command{
+		Use: "sign TABLE", Short: "Sign the overlay as it is", Long: longSign,
+		Example: `  SKOMER_OVERLAY_KEY=... skomer overlay sign lake/flights`,
+		Args:    takes(1, 1, "one table"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := a.document(); err != nil {
+				return err
+			}
+			t, err := a.open(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			status, err := t.SignOverlay(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return a.printStatus(status)
 		},
 	}
 }

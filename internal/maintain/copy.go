@@ -130,6 +130,9 @@ func (c Copy) object(ctx context.Context, name string, parts []part) (n int64, p
 	defer os.Remove(f.Name())
 	defer f.Close()
 	n, sum, err := c.download(ctx, c.Src, key, f)
+	if fault.Is(err, fault.NotFound) && !slices.ContainsFunc(parts, func(p part) bool { return p.Len > 0 }) {
+		return 0, false, nil // an entry without bytes
+	}
 	if err != nil {
 		return 0, false, err
 	}

@@ -50,7 +50,7 @@ func (o *Overlay) Adopt(ctx context.Context, from *Version) (*Version, error) {
 		}
 		b.lists = append(b.lists, ref)
 	}
-	raw, err := b.encode()
+	raw, err := b.encode(o.opts.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // The body of a version. Integers are little-endian, varints unsigned LEB128:
 //
-//	"SKOV", version u8 = 2, three zero bytes
+//	"SKOV", version u8 = 2, u8 = 1 if it is signed, two zero bytes
 //	u32 length of the header, header: JSON
 //	varint number of chunks; per chunk, oldest first:
 //	    varint length and bytes of the name below chunks/
@@ -28,6 +28,7 @@ import (
 //	    varint entries, varint length, u32 CRC32C, SHA-256
 //	    tombstones, a bit per entry
 //	varint number of erased incarnations, 16 bytes each, ascending
+//	if signed: HMAC-SHA-256 of everything before it, 32 bytes
 //	u32 CRC32C of everything before it
 //
 // Version 1 ended after the chunks.
@@ -41,6 +42,7 @@ const (
 	maxName     = 1024
 	minChunkRef = 47 // bytes of the shortest chunk in a body
 	maxDropped  = 256
+	flagSigned  = 1
 )
 
 // header is the JSON of a version body.
@@ -84,9 +86,13 @@ type body struct {
 	chunks []chunkRef
 	lists  []listRef
 	erased erasedSet
+
+	mac    []byte // nil: not signed
+	signed []byte // the bytes that mac is of
 }
 
-func (b *body) encode() ([]byte, error) {
+// encode signs with the key, if there is one.
+func (b *body) encode(key []byte) ([]byte, error) {
 	head, err := json.Marshal(&b.header)
 	if err != nil {
 		return nil, fault.Wrap(fault.Invalid, "overlay version", err)
@@ -97,7 +103,11 @@ func (b *body) encode() ([]byte, error) {
 	}
 	var w bytescan.Writer
 	w.Bytes([]byte(bodyMagic))
-	w.Bytes([]byte{bodyVersion, 0, 0, 0})
+	flags := byte(0)
+	if len(key) > 0 {
+		flags = flagSigned
+	}
+	w.Bytes([]byte{bodyVersion, flags, 0, 0})
 	w.U32(uint32(len(head)))
 	w.Bytes(head)
 	w.Uvarint(uint64(len(b.chunks)))
@@ -119,6 +129,11 @@ func (b *body) encode() ([]byte, error) {
 	w.Uvarint(uint64(len(b.erased)))
 	for _, k := range b.erased {
 		w.Bytes(k[:])
+	}
+	if len(key) > 0 {
+		b.signed = w.Buf
+		b.mac = macOf(key, b.signed)
+		w.Bytes(b.mac)
 	}
 	w.U32(bytescan.CRC32C(w.Buf))
 	return w.Buf, nil
@@ -142,9 +157,17 @@ func parseBody(name string, raw []byte) (*body, error) {
 	if err := bytescan.CheckCRC(name, raw[:end], bytescan.NewReader(name, raw[end:]).U32()); err != nil {
 		return nil, err
 	}
+	b := &body{}
+	if format > 1 && raw[len(bodyMagic)+1]&flagSigned != 0 {
+		end -= sha256Size
+		if end < 16 {
+			r.Fail("%d bytes are no signed overlay version", len(raw))
+			return nil, r.Err()
+		}
+		b.mac, b.signed = raw[end:end+sha256Size], raw[:end]
+	}
 	r = bytescan.NewReader(name, raw[:end])
 	r.Bytes(8)
-	b := &body{}
 	head := r.Bytes(int(min(r.U32(), maxHeader+1)))
 	if len(head) > maxHeader {
 		r.Fail("header of more than %d bytes", maxHeader)

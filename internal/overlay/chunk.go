@@ -17,6 +17,7 @@ import (
 // that bytes which pass their checksum and are wrong all the same give no answer instead of a panic.
 type chunk struct {
 	hot                                     []byte
+	version                                 int
 	files, artifacts, bundles, refs, covers table
 	heap                                    []byte
 	indexes                                 []string
@@ -41,7 +42,7 @@ func openChunk(name string, hot []byte) (*chunk, error) {
 		r.Fail("no artifact list")
 	}
 	version, pad := r.U8(), r.Bytes(3)
-	if r.Err() == nil && version != chunkVersion {
+	if r.Err() == nil && (version < 1 || version > chunkVersion) {
 		return nil, newerFormat("artifact list "+name, int(version), chunkVersion)
 	}
 	if len(pad) == 3 && (pad[0]|pad[1]|pad[2]) != 0 {
@@ -52,7 +53,7 @@ func openChunk(name string, hot []byte) (*chunk, error) {
 		n[i] = int(r.U32())
 	}
 	heap := r.U64()
-	c := &chunk{hot: hot}
+	c := &chunk{hot: hot, version: int(version)}
 	take := func(size, n int) table { return table{r.Bytes(size * n), size, n} }
 	c.files, c.artifacts, c.bundles = take(fileSize, n[0]), take(artifactSize, n[1]), take(bundleSize, n[2])
 	c.refs, c.covers = take(refSize, n[3]), take(coverSize, n[4])

@@ -5,7 +5,7 @@ import "crypto/sha256"
 // A chunk is an immutable list of artifacts in one object. All integers are little-endian, all records have a fixed width,
 // and lookups run on the bytes as they lie: opening a chunk allocates nothing per artifact.
 //
-//	hot    header  "SKOC", version u8 = 1, three zero bytes,
+//	hot    header  "SKOC", version u8 = 2, three zero bytes,
 //	               u32 counts of files, artifacts, bundles, refs, covers, indexes, shapes, one zero u32, u64 heap length
 //	       file × files, ascending by path key
 //	         0 path key      16 bytes: SHA-256 of the path, cut
@@ -40,6 +40,7 @@ import "crypto/sha256"
 //	       index id × indexes, shape × shapes   u32 offset, u32 length in the heap; a shape is the JSON of the indexed columns
 //	       heap
 //	wide   body SHA-256 × artifacts   32 bytes
+//	       root SHA-256 × artifacts   32 bytes; zero: not known. Version 1 had none
 //	       rank × files               u32: the file's place in the order of paths
 //	       restart × ⌈files/64⌉       u32: where each 64th path begins, from the start of the paths
 //	       paths, ascending, front-coded: varint length shared with the path before (0 at restarts), varint length and bytes of the rest
@@ -47,7 +48,7 @@ import "crypto/sha256"
 // The version that names a chunk holds the CRC32C of either part and the SHA-256 of both.
 const (
 	chunkMagic   = "SKOC"
-	chunkVersion = 1
+	chunkVersion = 2
 
 	chunkHeader    = 48
 	fileSize       = 40

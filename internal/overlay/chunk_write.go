@@ -22,7 +22,7 @@ type entry struct {
 	files               []Identity
 	body, root, lineage lineage.Place
 	inline              []byte // nil: read from the bundle
-	sha                 [32]byte
+	sha, rootSHA        [32]byte
 }
 
 // bundleInfo is what all artifacts of a bundle share.
@@ -232,6 +232,9 @@ func (w *chunkWriter) wide() []byte {
 	var out bytescan.Writer
 	for i := range w.entries {
 		out.Bytes(w.entries[i].sha[:])
+	}
+	for i := range w.entries {
+		out.Bytes(w.entries[i].rootSHA[:])
 	}
 	order := make([]uint32, len(w.files))
 	for i := range order {

@@ -94,6 +94,9 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err := usable(base); err != nil {
 		return nil, err
 	}
+	if err := o.mayFollow(base); err != nil {
+		return nil, err
+	}
 	if base.body.header.Vacuumed != puts.mark {
 		puts.mark = base.body.header.Vacuumed
 		clear(puts.written)
@@ -118,7 +121,7 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 		return nil, notConflict(err)
 	}
 	b.lists = lists
-	raw, err := b.encode()
+	raw, err := b.encode(o.opts.Key)
 	if err != nil {
 		return nil, err
 	}

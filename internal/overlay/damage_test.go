@@ -124,7 +124,7 @@ func TestALostChunkSilencesOnlyItsOwnArtifacts(t *testing.T) {
 	ref, _, err := puts.put(t.Context(), d.fresh)
 	require.NoError(t, err)
 	b := &body{header: d.header, chunks: append(one.body.chunks[:1:1], ref)}
-	raw, err := b.encode()
+	raw, err := b.encode(nil)
 	require.NoError(t, err)
 	require.NoError(t, o.putVersion(t.Context(), b, raw))
 	require.Len(t, fresh(t, o).Find(fileID(2).Path), 1)
@@ -238,7 +238,7 @@ func FuzzChunk(f *testing.F) {
 func FuzzBody(f *testing.F) {
 	b := &body{header: header{Version: 3, Commit: "c", Mounted: true, Table: testTable, Indexes: []Definition{definition("bloom", 3)}}}
 	b.chunks = []chunkRef{{name: "n-1", artifacts: 3, files: 2, hotLen: 500, wideLen: 10, dead: bitset{5}}, {name: "n-2", artifacts: 200, files: 1, hotLen: 20000, dead: bitset{1, ^uint64(0), 7}}}
-	raw, err := b.encode()
+	raw, err := b.encode(nil)
 	require.NoError(f, err)
 	f.Add(raw[:len(raw)-4])
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -247,7 +247,7 @@ func FuzzBody(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := b.encode()
+		again, err := b.encode(nil)
 		require.NoError(t, err)
 		c, err := parseBody("x", again)
 		require.NoError(t, err)

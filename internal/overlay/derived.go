@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
@@ -21,8 +22,10 @@ type Derived struct {
 	Key      string // of the object, below the overlay's prefix
 	Off, Len int64  // bytes of the part
 	CRC      uint32 // CRC32C of the part
-	Made     []string
-	Meta     json.RawMessage // small; of the room that reads the part
+	// SHA256 is that of the part; zero: not known, so that signed versions do not list it.
+	SHA256 [32]byte
+	Made   []string
+	Meta   json.RawMessage // small; of the room that reads the part
 	// Build is the id of the build that wrote the object, where one was declared: one that a vacuum revoked is left out. It
 	// is not kept.
 	Build string
@@ -88,7 +91,18 @@ func (v *Version) allDerived() []Derived {
 	return v.derived
 }
 
+// Check compares the bytes of the part with its checksums.
+func (e *Derived) Check(raw []byte) error {
+	if err := bytescan.CheckCRC(e.Key, raw, e.CRC); err != nil || e.SHA256 == [32]byte{} {
+		return err
+	}
+	return checkSum(e.Key, e.SHA256, raw)
+}
+
 func (v *Version) speaks(e *Derived) bool {
+	if v.overlay != nil && v.overlay.keyed() && e.Len > 0 && e.SHA256 == [32]byte{} {
+		return false
+	}
 	if e.Index == "" {
 		return true
 	}

@@ -16,7 +16,7 @@ import (
 //	    name   likewise
 //	    key    likewise
 //	    index  varint length, id
-//	    varint offset, varint length, u32 CRC32C
+//	    varint offset, varint length, u32 CRC32C, u8 = 1 and SHA-256, or u8 = 0
 //	    varint count of what it was made from; per path: varint bytes shared with the name, varint length, the rest
 //	    varint length, JSON
 //
@@ -28,7 +28,7 @@ const (
 	maxList         = 64 << 20
 	maxLists        = 64
 	maxListEntries  = 4 << 20
-	minListEntry    = 15 // bytes of the shortest entry
+	minListEntry    = 16 // bytes of the shortest entry
 	maxMade         = 4096
 	maxDerivedBytes = 1 << 20 // of one entry
 	minListRef      = 42      // bytes of the shortest list in a body
@@ -95,6 +95,12 @@ func encodeList(entries []Derived) ([]byte, error) {
 		w.Uvarint(uint64(e.Off))
 		w.Uvarint(uint64(e.Len))
 		w.U32(e.CRC)
+		if e.SHA256 == [32]byte{} {
+			w.U8(0)
+		} else {
+			w.U8(1)
+			w.Bytes(e.SHA256[:])
+		}
 		w.Uvarint(uint64(len(e.Made)))
 		for _, m := range e.Made {
 			frontCode(&w, e.Name, m)
@@ -159,6 +165,12 @@ func parseDerived(r *bytescan.Reader, last Derived, e *Derived) {
 	e.Key = frontDecode(r, last.Key, maxDerivedBytes)
 	e.Index = r.String(maxName)
 	e.Off, e.Len, e.CRC = int64(r.Uvarint()), int64(r.Uvarint()), r.U32()
+	switch known := r.U8(); {
+	case known == 1:
+		copy(e.SHA256[:], r.Bytes(sha256Size))
+	case known > 1:
+		r.Fail("checksum of sort %d", known)
+	}
 	if n := r.Count(maxMade, 2); n > 0 {
 		e.Made = make([]string, n)
 		for i := range e.Made {

@@ -114,10 +114,15 @@ func (w *chunkPuts) putList(ctx context.Context, entries []Derived) (ref listRef
 }
 
 // openList decodes what was read of a list.
-func (ref *listRef) open(raw []byte) (*derivedList, error) {
+func (ref *listRef) open(raw []byte, keyed bool) (*derivedList, error) {
 	what := "list " + ref.name
 	if err := bytescan.CheckCRC(what, raw, ref.crc); err != nil {
 		return nil, err
+	}
+	if keyed {
+		if err := checkSum(what, ref.sha, raw); err != nil {
+			return nil, err
+		}
 	}
 	list, err := parseList(ref.name, raw)
 	if err == nil && len(list.entries) != ref.entries {

@@ -48,7 +48,7 @@ func TestGoldenBody(t *testing.T) {
 		lists:  []listRef{{name: "b-2", entries: 9, length: 900, crc: 7, sha: [32]byte{8}, dead: bitset{0b10}}},
 		erased: erasedSet{{1}, {2, 3}},
 	}
-	raw, err := b.encode()
+	raw, err := b.encode(nil)
 	require.NoError(t, err)
 	golden(t, "body.hex", raw)
 	back, err := parseBody("x", raw)

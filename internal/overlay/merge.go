@@ -135,7 +135,7 @@ func (v *Version) entry(at Place) (e entry, ok bool) {
 	}
 	e = entry{
 		index: a.IndexID, bundle: bundleInfo{a.Bundle, a.BuildID, a.SnapshotID, a.Sequence}, shape: c.shapeText(int(at.Row)), format: uint32(a.FormatVersion),
-		body: a.Body, root: a.Root, lineage: a.Lineage, inline: a.RootInline, sha: w.sum(int(at.Row)), files: make([]Identity, len(covered)),
+		body: a.Body, root: a.Root, lineage: a.Lineage, inline: a.RootInline, sha: w.sum(int(at.Row)), rootSHA: w.root(int(at.Row)), files: make([]Identity, len(covered)),
 	}
 	for i, f := range covered {
 		e.files[i] = Identity{Path: w.paths[f.file], Size: f.Size, Records: int64(f.Records), Tag: f.Tag}

@@ -30,6 +30,7 @@ type Overlay struct {
 // Options tune an overlay. The zero value is right.
 type Options struct {
 	Now func() int64 // milliseconds since 1970; nil: the system's clock
+	Key []byte       // signs versions; nil: they are not signed, and signatures are not asked for
 }
 
 // Open makes an overlay of what is under prefix. Nothing is read yet.
@@ -222,10 +223,13 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 // parse decodes the body of a version.
 func (o *Overlay) parse(key string, number uint64, raw []byte) (*body, error) {
 	b, err := parseBody(key, raw)
-	if err == nil && b.header.Version != number {
+	if err != nil {
+		return nil, err
+	}
+	if b.header.Version != number {
 		return nil, fault.New(fault.Corrupt, key, "says that it is version %d", b.header.Version)
 	}
-	return b, err
+	return b, o.verify(key, b)
 }
 
 func fetchAll(ctx context.Context, st store.Store, key string) ([]byte, error) {
@@ -256,18 +260,22 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 // openFrom fetches the chunks and lists of a version that are not among the known ones. What cannot be read is a warning.
 func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*chunk, lists map[string]*derivedList) error {
 	var reads []store.Read
-	var open []func([]byte) error // of each read
+	var open []func([][]byte) error // of each read
 	for i, c := range v.body.chunks {
 		if v.views[i].chunk = chunks[c.name]; v.views[i].chunk == nil {
 			ref := &v.body.chunks[i]
-			open = append(open, func(raw []byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
-			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.hotLen}}})
+			open = append(open, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
+			spans := []store.Span{{Off: 0, Len: c.hotLen}}
+			if o.keyed() {
+				spans = append(spans, store.Span{Off: c.hotLen, Len: c.wideLen})
+			}
+			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: spans})
 		}
 	}
 	for i, c := range v.body.lists {
 		if v.lists[i] = lists[c.name]; v.lists[i] == nil {
 			ref := &v.body.lists[i]
-			open = append(open, func(raw []byte) (err error) { v.lists[i], err = ref.open(raw); return err })
+			open = append(open, func(raw [][]byte) (err error) { v.lists[i], err = ref.open(raw[0], o.keyed()); return err })
 			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 		}
 	}
@@ -283,7 +291,7 @@ func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*c
 	for k, r := range results {
 		checks.Go(func() {
 			if reasons[k] = r.Err; r.Err == nil {
-				reasons[k] = open[k](r.Data[0])
+				reasons[k] = open[k](r.Data)
 			}
 		})
 	}
@@ -296,18 +304,31 @@ func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*c
 	return nil
 }
 
-// open reads the hot part of a chunk.
-func (ref *chunkRef) open(raw []byte) (*chunk, error) {
+// open reads the hot part of a chunk, or both parts, which are then believed for their SHA-256.
+func (ref *chunkRef) open(raw [][]byte) (*chunk, error) {
 	what := "artifact list " + ref.name
-	if err := bytescan.CheckCRC(what, raw, ref.hotCRC); err != nil {
+	if err := bytescan.CheckCRC(what, raw[0], ref.hotCRC); err != nil {
 		return nil, err
 	}
-	c, err := openChunk(ref.name, raw)
+	whole := len(raw) > 1
+	if whole {
+		if err := checkSum(what, ref.sha, raw...); err != nil {
+			return nil, err
+		}
+	}
+	c, err := openChunk(ref.name, raw[0])
 	if err != nil {
 		return nil, err
 	}
 	if c.artifacts.n != ref.artifacts || c.files.n != ref.files {
 		return nil, fault.New(fault.Corrupt, what, "%d artifacts of %d files, its version says %d of %d", c.artifacts.n, c.files.n, ref.artifacts, ref.files)
+	}
+	if whole {
+		w, err := openWide(ref.name, c, raw[1])
+		if err != nil {
+			return nil, err
+		}
+		c.wide.Store(w)
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"crypto/sha256"
 	"math"
 	"slices"
 
@@ -128,7 +129,7 @@ func (d *draft) publish(build *Build, i int, gone map[Identity]bool, lenient boo
 	d.fresh = append(d.fresh, entry{
 		index: a.IndexID, bundle: info, shape: d.shape,
 		format: uint32(a.FormatVersion), files: a.Files, body: a.Body, root: a.Root, lineage: a.Lineage,
-		inline: d.inline(a), sha: a.BodySHA256,
+		inline: d.inline(a), sha: a.BodySHA256, rootSHA: rootSum(a.RootInline),
 	})
 	d.changed = true
 	return nil
@@ -191,6 +192,13 @@ next:
 		return true
 	}
 	return false
+}
+
+func rootSum(root []byte) (sum [32]byte) {
+	if root != nil {
+		sum = sha256.Sum256(root)
+	}
+	return sum
 }
 
 // inline is the root if it is small and the commit has room for it.

@@ -27,6 +27,9 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	if good.number == number && len(good.warnings) == 0 {
 		return good, nil
 	}
+	if err := o.mayFollow(good); err != nil {
+		return nil, err
+	}
 	d := o.newDraft(good, good, uuid.NewString())
 	d.header.Version = number + 1
 	b := &body{header: d.header, erased: d.erased}
@@ -40,7 +43,7 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 			b.lists = append(b.lists, c)
 		}
 	}
-	raw, err := b.encode()
+	raw, err := b.encode(o.opts.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -166,6 +166,8 @@ type ArtifactInfo struct {
 	Body, Root, Lineage lineage.Place
 	RootInline          []byte // nil: read it from the bundle; the checksum is the caller's to verify, here too
 	Columns             []lineage.Column
+	// RootSHA256 is that of the root where versions are signed; nil where checksums that are no proof are enough.
+	RootSHA256 *[32]byte
 }
 
 // Key names the artifact in every version.
@@ -213,6 +215,17 @@ func (v *Version) Artifact(at Place) (a ArtifactInfo, ok bool) {
 			return a, false
 		}
 		a.RootInline = w.chunk.heap[inline:end:end]
+	}
+	if v.overlay != nil && v.overlay.keyed() {
+		wide := w.chunk.wide.Load()
+		if wide == nil {
+			return a, false
+		}
+		sum := wide.root(int(at.Row))
+		a.RootSHA256, ok = &sum, ok && (sum != [32]byte{} || a.RootInline != nil)
+		if a.RootInline != nil {
+			a.RootSHA256 = nil // it is a part of the chunk
+		}
 	}
 	return a, ok && a.Bundle != "" && a.Files > 0
 }

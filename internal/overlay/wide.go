@@ -9,6 +9,7 @@ import (
 // widePart is the part of a chunk that no query needs: checksums of bodies and the paths of files.
 type widePart struct {
 	sums  []byte
+	roots []byte   // nil: not known
 	paths []string // by file number
 }
 
@@ -16,6 +17,9 @@ type widePart struct {
 func openWide(name string, c *chunk, raw []byte) (*widePart, error) {
 	r := bytescan.NewReader("paths of artifact list "+name, raw)
 	w := &widePart{sums: r.Bytes(sha256Size * c.artifacts.n)}
+	if c.version > 1 {
+		w.roots = r.Bytes(sha256Size * c.artifacts.n)
+	}
 	ranks := r.Bytes(rankSize * c.files.n)
 	restarts := r.Bytes(4 * ((c.files.n + pathsPerBlock - 1) / pathsPerBlock))
 	if r.Err() != nil {
@@ -57,6 +61,14 @@ func openWide(name string, c *chunk, raw []byte) (*widePart, error) {
 		w.paths[i] = sorted[rank]
 	}
 	return w, r.Done()
+}
+
+// root is the SHA-256 of an artifact's root; zero where it is not known.
+func (w *widePart) root(artifact int) (sum [32]byte) {
+	if w.roots != nil {
+		copy(sum[:], w.roots[artifact*sha256Size:])
+	}
+	return sum
 }
 
 func (w *widePart) sum(artifact int) [32]byte { return [32]byte(w.sums[artifact*sha256Size:]) }

@@ -330,7 +330,7 @@ func (e *evidence) question(p overlay.Placement, leaves []*predicate.Leaf) *aske
 	a := &asked{info: info, leaves: leaves}
 	a.probe = wave.NewJointProbe(info.Bundle, wave.Artifact{
 		Kind: e.indexes[p.Index].kind, Rows: info.Rows,
-		Root: span(info.Root), RootCRC: info.Root.CRC, RootData: info.RootInline, Body: span(info.Body),
+		Root: span(info.Root), RootCRC: info.Root.CRC, RootSum: info.RootSHA256, RootData: info.RootInline, Body: span(info.Body),
 	}, leaves, e.Readers)
 	a.task = &wave.Task{Key: info.Bundle, Steps: a.probe}
 	a.task.Err = a.probe.Prepare()

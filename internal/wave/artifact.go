@@ -1,6 +1,8 @@
 package wave
 
 import (
+	"crypto/sha256"
+
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
@@ -15,6 +17,7 @@ type Artifact struct {
 	Rows     uint32
 	Root     store.Span
 	RootCRC  uint32
+	RootSum  *[32]byte // SHA-256 of the root where a checksum that can be forged is not enough; nil: it is
 	Body     store.Span
 	RootData []byte // the root, if it is already in memory; verified all the same
 }
@@ -100,6 +103,9 @@ func (p *Probe) open(root []byte) error {
 	p.failed = true
 	if err := bytescan.CheckCRC("root of "+p.bundle, root, p.art.RootCRC); err != nil {
 		return err
+	}
+	if p.art.RootSum != nil && sha256.Sum256(root) != *p.art.RootSum {
+		return fault.New(fault.Corrupt, p.bundle, "the root of an artifact is not the one that the signed overlay names")
 	}
 	r, err := p.art.Kind.Open(root, p.art.Rows)
 	if err != nil {
