@@ -10,6 +10,16 @@ import (
 // Fold combines the verdicts of a predicate's leaves over the same rows rows. The tree is in normal form, so that AND and
 // OR are all there is.
 func Fold(t *predicate.Tree, rows uint32, leaf func(*predicate.Leaf) rowset.Verdict) rowset.Verdict {
+	return FoldJoint(t, rows, leaf, nil)
+}
+
+// FoldJoint is Fold where some leaves of a conjunction have a verdict together.
+func FoldJoint(t *predicate.Tree, rows uint32, leaf func(*predicate.Leaf) rowset.Verdict, joint func(and *predicate.Tree) []Jointly) rowset.Verdict {
+	if t.Kind == predicate.And && joint != nil {
+		if together := joint(t); len(together) > 0 {
+			return foldTogether(t, rows, leaf, joint, together)
+		}
+	}
 	switch t.Kind {
 	case predicate.True:
 		return rowset.Exactly(rowset.All(rows))
@@ -18,19 +28,19 @@ func Fold(t *predicate.Tree, rows uint32, leaf func(*predicate.Leaf) rowset.Verd
 	case predicate.Test:
 		return leaf(t.Leaf)
 	}
-	v := Fold(t.Kids[0], rows, leaf)
+	v := FoldJoint(t.Kids[0], rows, leaf, joint)
 	for _, k := range t.Kids[1:] {
 		if t.Kind == predicate.And {
 			if v.May.Empty() {
 				break
 			}
-			v = rowset.Both(v, Fold(k, rows, leaf))
+			v = rowset.Both(v, FoldJoint(k, rows, leaf, joint))
 			continue
 		}
 		if v.Must.Full() {
 			break
 		}
-		v = rowset.Either(v, Fold(k, rows, leaf))
+		v = rowset.Either(v, FoldJoint(k, rows, leaf, joint))
 	}
 	return v
 }

@@ -29,8 +29,8 @@ func (e *evidence) questions(valid []overlay.Placement, sources []plan.Source) (
 		}
 		for _, l := range j.Leaves {
 			joined[asking{j.Source, l}] = true
-			out = append(out, answerOf{l, valid[j.Source], a})
 		}
+		out = append(out, answerOf{of: j.Of, place: valid[j.Source], asked: a})
 	}
 	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
 		for _, k := range plan.Choose(l, sources) {
@@ -38,7 +38,7 @@ func (e *evidence) questions(valid []overlay.Placement, sources []plan.Source) (
 				continue
 			}
 			if a := e.question(valid[k], []*predicate.Leaf{l}); a != nil {
-				out = append(out, answerOf{l, valid[k], a})
+				out = append(out, answerOf{leaf: l, place: valid[k], asked: a})
 			}
 		}
 	})

@@ -195,6 +195,7 @@ type asked struct {
 // answerOf is a placement that may speak for a file, and the question put to it.
 type answerOf struct {
 	leaf  *predicate.Leaf
+	of    *predicate.Tree // the conjunction, instead of one leaf
 	place overlay.Placement
 	asked *asked
 }
@@ -396,25 +397,41 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 	if f.mapped && e.plan.Decisions != nil {
 		by = append(by, e.plan.Decisions[f.Ordinal].By)
 	}
-	verdict := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
+	said := func(a *answerOf) (v rowset.Verdict, ok bool) {
+		if a.asked.task.Err != nil {
+			return v, false
+		}
+		v = rowset.SliceVerdict(a.asked.probe.Verdict(), a.place.First, a.place.First+a.place.Rows)
+		if v.May.Full() && v.Must.Empty() {
+			return v, false
+		}
+		f.Indexed = true
+		e.indexes[a.place.Index].spoke = true
+		tags = append(tags, a.place.Identity.Tag)
+		if e.plan.Decisions != nil {
+			by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, a.asked.text(), v.May))
+		}
+		return v, true
+	}
+	verdict := plan.FoldJoint(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
 		v := rowset.Maybe(f.Records)
-		for _, a := range answers {
-			if a.leaf != l || a.asked.task.Err != nil {
-				continue
-			}
-			said := rowset.SliceVerdict(a.asked.probe.Verdict(), a.place.First, a.place.First+a.place.Rows)
-			if said.May.Full() && said.Must.Empty() {
-				continue
-			}
-			v = rowset.Tighten(v, said)
-			f.Indexed = true
-			e.indexes[a.place.Index].spoke = true
-			tags = append(tags, a.place.Identity.Tag)
-			if e.plan.Decisions != nil {
-				by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, a.asked.text(), said.May))
+		for i := range answers {
+			if a := &answers[i]; a.leaf == l {
+				if x, ok := said(a); ok {
+					v = rowset.Tighten(v, x)
+				}
 			}
 		}
 		return v
+	}, func(and *predicate.Tree) (out []plan.Jointly) {
+		for i := range answers {
+			if a := &answers[i]; a.of == and {
+				if x, ok := said(a); ok {
+					out = append(out, plan.Jointly{Verdict: x, Leaves: a.asked.leaves})
+				}
+			}
+		}
+		return out
 	})
 	f.Verdict = rowset.Tighten(f.Verdict, verdict)
 	if d := e.plan.Decisions; d != nil {
