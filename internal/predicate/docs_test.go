@@ -32,6 +32,10 @@ func docsSchema() *column.Schema {
 		{ID: 18, Name: "attrs", Type: column.Type{Kind: column.Map, Fields: []column.Field{
 			{ID: 19, Name: "key", Type: of(column.String)}, {ID: 20, Name: "value", Type: of(column.String)},
 		}}},
+		{ID: 21, Name: "payload", Type: of(column.String)},
+		{ID: 22, Name: "items", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 23, Name: "element", Type: column.Type{
+			Kind: column.Struct, Fields: []column.Field{{ID: 24, Name: "sku", Type: of(column.String)}},
+		}}}}},
 	}}
 }
 
