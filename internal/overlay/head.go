@@ -3,6 +3,8 @@ package overlay
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ const HeadName = "detached_catalog.json"
 const (
 	maxHead     = 64 << 10
 	headVersion = 1
+	maxListed   = 512 // artifacts of an overlay whose head lists them
 	headTimeout = 10 * time.Second
 )
 
@@ -26,8 +29,12 @@ type Head struct {
 	OverlayVersion uint64 `json:"overlay_version"`
 	Table
 	Upstream
-	Mounted bool     `json:"mounted"`
-	Indexes []string `json:"indexes"` // ids, as many as fit
+	Mounted   bool         `json:"mounted"`
+	Indexes   []Definition `json:"indexes"`   // as many as fit
+	Artifacts int          `json:"artifacts"` // without tombstones
+	// Directory is the bundles, below the overlay's prefix, that cover a data file, by its path; only of small overlays, and only if it
+	// fits.
+	Directory map[string][]string `json:"directory,omitempty"`
 }
 
 // ReadHead reads the hint.
@@ -83,7 +90,7 @@ func (o *Overlay) putHead(v *Version) {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()
 	key := o.key(HeadName)
-	raw := v.headBytes()
+	raw := v.headBytes(ctx)
 	for range 2 {
 		r := o.store.Fetch(ctx, []store.Read{{Key: key, Spans: []store.Span{store.Suffix(maxHead)}}})[0]
 		if r.Err != nil && !fault.Is(r.Err, fault.NotFound) {
@@ -99,16 +106,45 @@ func (o *Overlay) putHead(v *Version) {
 	}
 }
 
-func (v *Version) headBytes() []byte {
-	h := Head{FormatVersion: headVersion, OverlayVersion: v.number, Table: v.Table(), Upstream: v.Upstream(), Mounted: v.Mounted(), Indexes: []string{}}
-	for _, d := range v.Indexes() {
-		h.Indexes = append(h.Indexes, d.ID)
-	}
+func (v *Version) headBytes(ctx context.Context) []byte {
+	h := Head{FormatVersion: headVersion, OverlayVersion: v.number, Table: v.Table(), Upstream: v.Upstream(), Mounted: v.Mounted(), Indexes: []Definition{}}
+	h.Indexes = append(h.Indexes, v.Indexes()...)
+	h.Artifacts, h.Directory = v.directory(ctx)
 	for {
 		raw, err := json.MarshalIndent(h, "", "  ")
-		if err != nil || len(raw) < maxHead || len(h.Indexes) == 0 {
+		if err == nil && len(raw) < maxHead || h.Directory == nil && len(h.Indexes) == 0 {
 			return append(raw, '\n')
 		}
-		h.Indexes = h.Indexes[:len(h.Indexes)/2]
+		if h.Directory != nil {
+			h.Directory = nil
+		} else {
+			h.Indexes = h.Indexes[:len(h.Indexes)/2]
+		}
 	}
+}
+
+// directory counts artifacts and, where there are few, lists the bundles of each data file. It may read once per chunk.
+func (v *Version) directory(ctx context.Context) (artifacts int, files map[string][]string) {
+	for _, c := range v.body.chunks {
+		artifacts += c.artifacts - c.dead.count()
+	}
+	if artifacts == 0 || artifacts > maxListed {
+		return artifacts, nil
+	}
+	files = map[string][]string{}
+	v.Each(func(a ArtifactInfo) bool {
+		paths, _, err := v.Paths(ctx, a.At)
+		if err != nil {
+			files = nil
+			return false
+		}
+		bundle := strings.TrimPrefix(a.Bundle, v.overlay.prefix+"/")
+		for _, path := range paths {
+			if !slices.Contains(files[path], bundle) {
+				files[path] = append(files[path], bundle)
+			}
+		}
+		return true
+	})
+	return artifacts, files
 }

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,7 +90,7 @@ func TestTheHeadFollowsAndDecidesNothing(t *testing.T) {
 	o.Close()
 	h, err := o.ReadHead(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, Head{FormatVersion: 1, OverlayVersion: 2, Table: testTable, Upstream: testUpstream, Mounted: true, Indexes: []string{id}}, h)
+	require.Equal(t, Head{FormatVersion: 1, OverlayVersion: 2, Table: testTable, Upstream: testUpstream, Mounted: true, Indexes: latest(t, o).Indexes()}, h)
 	tag := st.Stat(t.Context(), []string{"o/" + HeadName})[0].Tag
 	_, err = st.PutIf(t.Context(), "o/"+HeadName, tag, []byte("{damaged"))
 	require.NoError(t, err)
@@ -103,6 +104,34 @@ func TestTheHeadFollowsAndDecidesNothing(t *testing.T) {
 	h, err = o.ReadHead(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, uint64(3), h.OverlayVersion)
+}
+
+func TestTheHeadListsASmallOverlayAndNeverGrowsLarge(t *testing.T) {
+	o, id := withIndex(t, newMem())
+	commit(t, o, nil, Publish(nil, build("b", artifact(id, 0, fileID(1), fileID(2)), artifact(id, 1, fileID(3)))))
+	commit(t, o, nil, Publish(nil, build("c", artifact(id, 0, fileID(4)))))
+	o.Close()
+	h, err := o.ReadHead(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, h.Artifacts)
+	require.Equal(t, map[string][]string{
+		fileID(1).Path: {"data/b.puffin"}, fileID(2).Path: {"data/b.puffin"}, fileID(3).Path: {"data/b.puffin"}, fileID(4).Path: {"data/c.puffin"},
+	}, h.Directory)
+	require.Equal(t, testUpstream, h.Upstream)
+	big := build("big")
+	var changes []Change
+	for n := range 900 {
+		big.Artifacts = append(big.Artifacts, artifact(id, n, fileID(100+n)))
+		changes = append(changes, AddIndex(Definition{Kind: "bloom", FieldIDs: []int{n + 10}, Names: []string{strings.Repeat("long", 30)}}))
+	}
+	commit(t, o, nil, append(changes, Publish(nil, big))...)
+	o.Close()
+	require.LessOrEqual(t, len(read(t, o.store, "o/"+HeadName)), maxHead)
+	h, err = o.ReadHead(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 903, h.Artifacts)
+	require.Nil(t, h.Directory)
+	require.NotEmpty(t, h.Indexes)
 }
 
 func TestStrangeObjectsBesideVersionsAreSkipped(t *testing.T) {
