@@ -3,6 +3,7 @@ package skomer
 import (
 	"context"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/build"
@@ -131,11 +132,16 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 		workers = t.client.config.Workers
 	}
 	return &maintain.Syncer{
-		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Refused: &t.refused, Runs: t.client.runs,
+		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Past: t.past, Refused: &t.refused, Runs: t.client.runs,
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},
 	}, s, func() { _ = os.RemoveAll(temp) }, nil
+}
+
+// past is the facts of an older snapshot.
+func (t *Table) past(ctx context.Context, id int64) (*facts.Snapshot, error) {
+	return t.snapshot(ctx, strconv.FormatInt(id, 10))
 }
 
 // newest is the facts of the table's current snapshot, whose metadata is looked up anew.

@@ -46,6 +46,8 @@ type Unit struct {
 	Indexes  []Index
 	// Maps is the indexes of one column whose values go into a run of a file map, whether or not they are built too.
 	Maps []Index
+	// Carry is, by index id, artifacts of files that left the table, which the unit's may be made of.
+	Carry map[string][]*Carried
 }
 
 // Result is a finished bundle in a local file, not yet uploaded.
@@ -58,12 +60,15 @@ type Result struct {
 	Rows  int64
 	// Skipped is the files that cannot be indexed, with the reason; Later those whose columns are found in another way than in
 	// the rest of the unit: they need a unit of their own.
-	Skipped   map[string]string
-	Later     []File
-	Declined  map[string]string // index id → why an artifact was not worth keeping
-	Refusals  []Refusal
-	Maps      []Map
-	BytesRead int64
+	Skipped  map[string]string
+	Later    []File
+	Declined map[string]string // index id → why an artifact was not worth keeping
+	Refusals []Refusal
+	// Carried is how many artifacts were taken over; NotCarried those that were to be and still have to be built, with their files.
+	Carried    int
+	NotCarried []Refusal
+	Maps       []Map
+	BytesRead  int64
 }
 
 // Refusal is an artifact that was not worth keeping, and the files that it would have covered.
@@ -87,7 +92,7 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 	r := &Result{Skipped: map[string]string{}, Declined: map[string]string{}}
 	renewed := map[string]bool{}
 	for {
-		r.Later, r.Refusals, r.Maps = nil, nil, nil
+		r.Later, r.Refusals, r.Maps, r.NotCarried, r.Carried = nil, nil, nil, nil, 0
 		files, err := b.open(ctx, u, r)
 		if err != nil || len(files) == 0 {
 			return r, err
@@ -95,6 +100,10 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 		bad, err := b.try(ctx, u, files, r)
 		if err == nil {
 			return r, nil
+		}
+		if errors.Is(err, errNotCarried) {
+			u.Carry = nil
+			continue
 		}
 		if bad == nil || ctx.Err() != nil || !permanent(err) {
 			return nil, err

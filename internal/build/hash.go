@@ -22,6 +22,9 @@ type columnHash struct {
 	sums  []string
 	buf   []byte
 	rows  int
+	// follow makes it write rows and cut nothing; ends is then where each row ends in buf.
+	follow bool
+	ends   []int
 }
 
 func newColumnHash(path column.Path) (*columnHash, error) {
@@ -80,6 +83,10 @@ func (h *columnHash) value(i int) {
 }
 
 func (h *columnHash) endRow() {
+	if h.follow {
+		h.ends = append(h.ends, len(h.buf))
+		return
+	}
 	if h.rows++; h.rows == blockRows {
 		h.cut()
 	}

@@ -63,7 +63,7 @@ func (w *writing) close() {
 
 // all reads every part of every file once and finishes the bundle.
 func (w *writing) all(ctx context.Context) (bad *source, err error) {
-	if err := w.begin(); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
 	var parts []part
@@ -81,6 +81,9 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 			if err := w.add(ctx, p, got.data[i]); err != nil {
 				return p.source, err
 			}
+			if w.hopeless() {
+				return nil, errNotCarried
+			}
 		}
 	}
 	for _, m := range w.tiered {
@@ -96,7 +99,7 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 }
 
 // begin starts the artifacts that cover the whole unit.
-func (w *writing) begin() error {
+func (w *writing) begin(ctx context.Context) error {
 	spec := index.Spec{}
 	for _, s := range w.files {
 		for _, g := range s.groups() {
@@ -109,7 +112,7 @@ func (w *writing) begin() error {
 		if x.Kind.Scope != index.Tiered {
 			continue
 		}
-		m, err := w.make(x, spec, w.files)
+		m, err := w.make(ctx, x, spec, w.files)
 		if err != nil {
 			return err
 		}
@@ -118,9 +121,9 @@ func (w *writing) begin() error {
 	return w.beginMaps()
 }
 
-func (w *writing) make(x Index, spec index.Spec, files []*source) (*making, error) {
+func (w *writing) make(ctx context.Context, x Index, spec index.Spec, files []*source) (*making, error) {
 	spec.Columns, spec.Params = x.Columns, x.Definition.Params
-	b, err := x.Kind.Kind.NewBuilder(spec, w.budget(len(w.unit.Indexes), w.temp))
+	b, err := w.builder(ctx, x, spec, files)
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +137,34 @@ func (w *writing) make(x Index, spec index.Spec, files []*source) (*making, erro
 		m.hashes = append(m.hashes, h)
 	}
 	return m, nil
+}
+
+// builder makes the artifact, or takes over others where the unit says which.
+func (w *writing) builder(ctx context.Context, x Index, spec index.Spec, files []*source) (index.Builder, error) {
+	budget := w.budget(len(w.unit.Indexes), w.temp)
+	carried := w.unit.Carry[x.Definition.ID]
+	if len(carried) == 0 {
+		return x.Kind.Kind.NewBuilder(spec, budget)
+	}
+	var cols []lineage.Column
+	for _, c := range x.Columns {
+		at := slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID })
+		cols = append(cols, files[0].column(w.unit.Snapshot, c, at))
+	}
+	return newCarrier(ctx, x, spec, budget, cols, carried)
+}
+
+// hopeless tells that nothing of the unit is done and that of nothing at hand anything can be taken over.
+func (w *writing) hopeless() bool {
+	if len(w.unit.Carry) == 0 || len(w.done) > 0 || w.result.Carried+len(w.result.NotCarried) > 0 {
+		return false
+	}
+	for _, m := range slices.Concat(w.tiered, w.single) {
+		if c, ok := m.builder.(*carrier); !ok || !c.failed {
+			return false
+		}
+	}
+	return len(w.tiered)+len(w.single) > 0
 }
 
 // fetched is a wave of parts.
@@ -184,7 +215,7 @@ func (w *writing) fetch(ctx context.Context, parts *[]part) <-chan fetched {
 func (w *writing) add(ctx context.Context, p part, data [][]byte) error {
 	s := p.source
 	if w.single == nil {
-		if err := w.startFile(s); err != nil {
+		if err := w.startFile(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -228,7 +259,7 @@ func (w *writing) add(ctx context.Context, p part, data [][]byte) error {
 }
 
 // startFile starts the artifacts that cover one file.
-func (w *writing) startFile(s *source) error {
+func (w *writing) startFile(ctx context.Context, s *source) error {
 	w.single = []*making{}
 	for _, x := range w.unit.Indexes {
 		if x.Kind.Scope != index.PerFile {
@@ -240,7 +271,7 @@ func (w *writing) startFile(s *source) error {
 		if pages := s.binding.PageStarts(col); pages != nil {
 			spec.Pages = pages
 		}
-		m, err := w.make(x, spec, []*source{s})
+		m, err := w.make(ctx, x, spec, []*source{s})
 		if err != nil {
 			return err
 		}
@@ -305,6 +336,9 @@ func (w *writing) finish(m *making) error {
 	if err := w.out.End(root); err != nil {
 		return err
 	}
+	if _, ok := m.builder.(*carrier); ok {
+		w.result.Carried++
+	}
 	w.done = append(w.done, published{m.index, m.files, cols})
 	return nil
 }
@@ -312,6 +346,10 @@ func (w *writing) finish(m *making) error {
 // refuse notes that an artifact was not worth keeping.
 func (w *writing) refuse(m *making, reason string) {
 	d := m.index.Definition
+	if _, ok := m.builder.(*carrier); ok && reason == notCarried {
+		w.result.NotCarried = append(w.result.NotCarried, Refusal{d.ID, m.index.Kind.Algorithm(), identities(m.files), reason})
+		return
+	}
 	w.result.Declined[d.ID] = reason
 	w.result.Refusals = append(w.result.Refusals, Refusal{d.ID, m.index.Kind.Algorithm(), identities(m.files), reason})
 }

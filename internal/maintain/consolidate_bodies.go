@@ -32,24 +32,34 @@ func (m *consolidating) spool(ctx context.Context, x *member) (*os.File, error) 
 
 // stream writes a body to w and verifies it.
 func (m *consolidating) stream(ctx context.Context, x *member, w io.Writer) error {
+	read, err := streamBody(ctx, m.Store, &x.ArtifactInfo, x.sum, w)
+	m.report.BytesRead += read
+	if err != nil && !fault.Is(err, fault.Exhausted) {
+		return &damaged{x.Bundle, err}
+	}
+	return err
+}
+
+// streamBody writes the body of an artifact to w and verifies it. An Exhausted fault is of w.
+func streamBody(ctx context.Context, st store.Store, a *overlay.ArtifactInfo, want [32]byte, w io.Writer) (read int64, err error) {
 	sum, crc := sha256.New(), uint32(0)
-	for off := x.Body.Off; off < x.Body.End(); off += bodyWindow {
-		res := m.Store.Fetch(ctx, []store.Read{{Key: x.Bundle, Spans: []store.Span{{Off: off, Len: min(bodyWindow, x.Body.End()-off)}}}})[0]
+	for off := a.Body.Off; off < a.Body.End(); off += bodyWindow {
+		res := st.Fetch(ctx, []store.Read{{Key: a.Bundle, Spans: []store.Span{{Off: off, Len: min(bodyWindow, a.Body.End()-off)}}}})[0]
 		if res.Err != nil {
-			return &damaged{x.Bundle, res.Err}
+			return read, res.Err
 		}
 		b := res.Data[0]
 		sum.Write(b)
 		crc = bytescan.ExtendCRC(crc, b)
-		m.report.BytesRead += int64(len(b))
+		read += int64(len(b))
 		if _, err := w.Write(b); err != nil {
-			return fault.Wrap(fault.Exhausted, "temporary file", err)
+			return read, fault.Wrap(fault.Exhausted, "temporary file", err)
 		}
 	}
-	if [32]byte(sum.Sum(nil)) != x.sum || crc != x.Body.CRC {
-		return &damaged{x.Bundle, fault.New(fault.Corrupt, x.Bundle, "the body at %d does not have its checksum", x.Body.Off)}
+	if [32]byte(sum.Sum(nil)) != want || crc != a.Body.CRC {
+		return read, fault.New(fault.Corrupt, a.Bundle, "the body at %d does not have its checksum", a.Body.Off)
 	}
-	return nil
+	return read, nil
 }
 
 // copy takes artifacts over as they are. Small bodies are read together, in one wave a window.

@@ -55,6 +55,7 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 	if published := len(res.Build.Artifacts) - len(receipt.Discarded); published > 0 {
 		r.report.Bundles++
 		r.report.Artifacts += published
+		r.report.Carried += min(res.Carried, published)
 		r.report.Files += res.Files
 		r.report.BytesWritten += res.Size
 	}

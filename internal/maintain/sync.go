@@ -73,6 +73,8 @@ type Syncer struct {
 	Runs *wave.Runs
 	// Refresh reads the table anew, for builds that it overtook; nil: the snapshot is final.
 	Refresh func(context.Context) (*facts.Snapshot, error)
+	// Past reads an older snapshot, to find out what was rewritten since; nil: everything is built from the data.
+	Past func(ctx context.Context, id int64) (*facts.Snapshot, error)
 	// Refused keeps what was not worth keeping between syncs; nil: it is read anew.
 	Refused *Refused
 	// Idle is how old the recorded sync may be before one that finds nothing to do records itself; 0: each does.
@@ -119,6 +121,7 @@ type run struct {
 	start    time.Time
 	budget   budget
 	refused  *Refused
+	rewrite  *rewrite                 // since the last sync; nil: nothing can be carried over
 	only     map[target]bool          // what is to be built; nil: everything that is missing
 	replaces map[target][]overlay.Key // artifacts whose place the new ones take, beside those that moved columns void
 
@@ -164,6 +167,11 @@ const (
 func (r *run) builds(ctx context.Context) error {
 	wait := busyWait
 	for moves := 0; ; {
+		if r.rewrite == nil && len(r.tried) == 0 {
+			if err := r.rewritten(ctx); err != nil {
+				return err
+			}
+		}
 		r.base = r.report.Version
 		units := cut(r.missing(r.base))
 		r.count(units)
@@ -279,6 +287,7 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	if err := r.yield(ctx, &in, u, taken); err != nil || len(in.Files) == 0 {
 		return err
 	}
+	r.carry(&in)
 	res, err := r.Build.Build(ctx, in)
 	if err != nil {
 		return err
@@ -387,6 +396,13 @@ func (r *run) book(ctx context.Context, u unit, in build.Unit, res *build.Result
 		}
 		for _, d := range u.missing {
 			r.coverage.add(d.ID, f.Records)
+		}
+	}
+	for _, n := range res.NotCarried {
+		for _, f := range n.Files {
+			delete(r.tried, target{f.Path, n.IndexID})
+			r.rewrite.failed[target{f.Path, n.IndexID}] = true
+			r.busy++
 		}
 	}
 	for index, why := range res.Declined {

@@ -136,6 +136,12 @@ func (t *Table) write(tb testing.TB, rows int) (DataFile, lakewrite.File) {
 	for range rows {
 		f.Rows = append(f.Rows, t.row(&f))
 	}
+	return f, t.put(tb, &f, path)
+}
+
+// put writes the rows of a data file to path, and where the table lies in a store from there to it.
+func (t *Table) put(tb testing.TB, f *DataFile, path string) lakewrite.File {
+	tb.Helper()
 	if err := WriteParquet(path, t.Schema, f.Rows, NewLayout(t.rng)); err != nil {
 		tb.Fatal(err)
 	}
@@ -152,13 +158,13 @@ func (t *Table) write(tb testing.TB, rows int) (DataFile, lakewrite.File) {
 			tb.Fatal(err)
 		}
 	}
-	stated := lakewrite.File{Path: f.Path, Format: facts.Parquet, Records: int64(rows), Size: info.Size(), Metrics: map[int]lakewrite.Metric{}}
+	stated := lakewrite.File{Path: f.Path, Format: facts.Parquet, Records: int64(len(f.Rows)), Size: info.Size(), Metrics: map[int]lakewrite.Metric{}}
 	for i, l := range t.Leaves {
 		if m, ok := metric(t.rng, l, f.Rows, i); ok {
 			stated.Metrics[l.Path.Leaf().ID] = m
 		}
 	}
-	return f, stated
+	return stated
 }
 
 func (t *Table) row(f *DataFile) Row {
