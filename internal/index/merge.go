@@ -114,3 +114,27 @@ func Mergeable(kind string, spec *Spec, sources []Source, m *OrdinalMap, encodin
 	}
 	return e, nil
 }
+
+// OpenSources opens every source with open, of which of tells the encoding and the bytes of the body. It returns the encoding that all
+// share; a reason not to merge where they do not, or where it does not widen to e, that of the present column.
+func OpenSources[R any](kind string, sources []Source, e Encoding, open func(root []byte, rows uint32) (R, error), of func(R) (Encoding, int64)) (readers []R, shared Encoding, reason string, err error) {
+	shared = e
+	for i := range sources {
+		r, err := open(sources[i].Root, sources[i].Rows)
+		if err != nil {
+			return nil, e, "", err
+		}
+		enc, size := of(r)
+		if size != sources[i].Size {
+			return nil, e, "", Broken(kind, "body of %d bytes, its root says %d", sources[i].Size, size)
+		}
+		if i == 0 {
+			shared = enc
+		}
+		if enc != shared || !enc.WidensTo(e) {
+			return nil, e, "the values of its artifacts were taken in different encodings", nil
+		}
+		readers = append(readers, r)
+	}
+	return readers, shared, "", nil
+}

@@ -116,3 +116,15 @@ func (c *Counts) Granule(start uint32) (g Granule, ok bool) {
 	}
 	return g, true
 }
+
+// GroupOf is the row group that rows [start, end) lie in, -1 if they lie in several; the last of starts closes the row groups.
+func GroupOf(starts []uint32, start, end uint32) int {
+	i, ok := slices.BinarySearch(starts, start)
+	if !ok {
+		i--
+	}
+	if i >= 0 && i+1 < len(starts) && end <= starts[i+1] {
+		return i
+	}
+	return -1
+}

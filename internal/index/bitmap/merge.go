@@ -44,23 +44,14 @@ type merger struct {
 }
 
 func (x *merger) open() (reason string, err error) {
-	for i := range x.sources {
-		s := &x.sources[i]
-		r, err := open(s.Root, s.Rows)
-		if err != nil {
-			return "", err
+	x.readers, x.enc, reason, err = index.OpenSources(name, x.sources, x.enc, open, func(r *reader) (index.Encoding, int64) { return r.enc, r.bodySize })
+	for i, r := range x.readers {
+		if r.ofList != x.ofList {
+			return "an artifact is of lists and another of values", nil
 		}
-		if r.bodySize != s.Size {
-			return "", index.Broken(name, "body of %d bytes, its root says %d", s.Size, r.bodySize)
-		}
-		if x.readers, x.sets = append(x.readers, r), append(x.sets, index.NewAhead(s)); r.enc != x.readers[0].enc || r.ofList != x.ofList || !r.enc.WidensTo(x.enc) {
-			return "the values of its artifacts were taken in different encodings", nil
-		}
+		x.sets = append(x.sets, index.NewAhead(&x.sources[i]))
 	}
-	if len(x.readers) > 0 {
-		x.enc = x.readers[0].enc
-	}
-	return "", nil
+	return reason, err
 }
 
 // copyWhole copies an artifact whose rows stay where they are.

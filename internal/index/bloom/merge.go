@@ -31,18 +31,12 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if err != nil {
 		return nil, "", err
 	}
-	readers, granules := make([]*reader, len(sources)), make([][]index.Granule, len(sources))
-	for i := range sources {
-		x, err := open(sources[i].Root, sources[i].Rows)
-		if err != nil {
-			return nil, "", err
-		}
-		if x.bodySize != sources[i].Size {
-			return nil, "", index.Broken(name, "body of %d bytes, its root says %d", sources[i].Size, x.bodySize)
-		}
-		if readers[i] = x; x.enc != readers[0].enc || !x.enc.WidensTo(enc) {
-			return nil, "the values of its artifacts were hashed in different encodings", nil
-		}
+	readers, enc, reason, err := index.OpenSources(name, sources, enc, open, func(x *reader) (index.Encoding, int64) { return x.enc, x.bodySize })
+	if reason != "" || err != nil {
+		return nil, reason, err
+	}
+	granules := make([][]index.Granule, len(sources))
+	for i, x := range readers {
 		for _, g := range x.groups {
 			granules[i] = append(granules[i], index.Granule{Start: g.at.Start, Rows: g.at.Len()})
 		}
@@ -50,9 +44,6 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	moved, reason := index.Moves(m, granules, len(starts)-1)
 	if reason != "" {
 		return nil, reason, nil
-	}
-	if len(readers) > 0 {
-		enc = readers[0].enc
 	}
 	x := &merger{starts: starts, fullest: packFill(1 - math.Exp(-keysPerBlock(fpp)/32) + fillSlack), body: body}
 	for _, at := range moved {
@@ -96,7 +87,7 @@ func (x *merger) take(at index.Moved, from *reader, body *index.Source) (reason 
 	if err != nil {
 		return "", err
 	}
-	next.rows, next.in = at.At.Len(), x.rowGroup(at.At.Start, at.At.End)
+	next.rows, next.in = at.At.Len(), index.GroupOf(x.starts, at.At.Start, at.At.End)
 	apart := x.open == nil || x.open.in < 0 || x.open.in != next.in
 	if !apart && x.unite(next) {
 		return "", nil
@@ -110,18 +101,6 @@ func (x *merger) take(at index.Moved, from *reader, body *index.Source) (reason 
 	err = x.flush()
 	x.open = next
 	return "", err
-}
-
-// rowGroup is the new row group that [start, end) lies in, -1 if there is none.
-func (x *merger) rowGroup(start, end uint32) int {
-	i, ok := slices.BinarySearch(x.starts, start)
-	if !ok {
-		i--
-	}
-	if i+1 < len(x.starts) && end <= x.starts[i+1] {
-		return i
-	}
-	return -1
 }
 
 // unite takes next into the granule at hand, where that makes it no worse.

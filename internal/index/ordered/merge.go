@@ -21,20 +21,14 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if err != nil {
 		return nil, "", err
 	}
-	readers := make([]*reader, len(sources))
-	for i := range sources {
-		if readers[i], err = open(sources[i].Root, sources[i].Rows); err != nil {
-			return nil, "", err
-		}
-		if readers[i].bodySize != sources[i].Size {
-			return nil, "", index.Broken(name, "body of %d bytes, its root says %d", sources[i].Size, readers[i].bodySize)
-		}
-		if !slices.Equal(readers[i].parts, readers[0].parts) || readers[i].enc != readers[0].enc || !readers[i].enc.WidensTo(enc) || !widen(readers[i].parts, parts) {
+	readers, enc, reason, err := index.OpenSources(name, sources, enc, open, func(x *reader) (index.Encoding, int64) { return x.enc, x.bodySize })
+	if reason != "" || err != nil {
+		return nil, reason, err
+	}
+	for _, x := range readers {
+		if !slices.Equal(x.parts, readers[0].parts) || !widen(x.parts, parts) {
 			return nil, "the values of its artifacts were taken in different encodings", nil
 		}
-	}
-	if len(readers) > 0 {
-		enc = readers[0].enc
 	}
 	if m.Identity() {
 		return copyWhole(readers[0], &sources[0], body)

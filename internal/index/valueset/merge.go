@@ -2,7 +2,6 @@ package valueset
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -28,17 +27,14 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if err != nil {
 		return nil, "", err
 	}
-	readers, granules := make([]*reader, len(sources)), make([][]index.Granule, len(sources))
-	for i := range sources {
-		x, err := open(sources[i].Root, sources[i].Rows)
-		if err != nil {
-			return nil, "", err
-		}
-		if x.bodySize != sources[i].Size {
-			return nil, "", index.Broken(name, "body of %d bytes, its root says %d", sources[i].Size, x.bodySize)
-		}
-		if readers[i] = x; x.enc != readers[0].enc || x.ofList != index.OfList(spec.Columns[0]) || !x.enc.WidensTo(enc) {
-			return nil, "the values of its artifacts were taken in different encodings", nil
+	readers, enc, reason, err := index.OpenSources(name, sources, enc, open, func(x *reader) (index.Encoding, int64) { return x.enc, x.bodySize })
+	if reason != "" || err != nil {
+		return nil, reason, err
+	}
+	granules := make([][]index.Granule, len(sources))
+	for i, x := range readers {
+		if x.ofList != index.OfList(spec.Columns[0]) {
+			return nil, "an artifact is of lists and another of values", nil
 		}
 		for j := range x.groups {
 			granules[i] = append(granules[i], x.groups[j].Granule)
@@ -47,9 +43,6 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	moved, reason := index.Moves(m, granules, len(starts)-1)
 	if reason != "" {
 		return nil, reason, nil
-	}
-	if len(readers) > 0 {
-		enc = readers[0].enc
 	}
 	x := &merger{writer: k.newWriter(enc, index.OfList(spec.Columns[0]), values, budget), starts: starts, inGroup: map[int]int{}}
 	defer func() { err = closing(err, x.sets) }()
@@ -96,21 +89,9 @@ func (p *pending) states() bool {
 	return ok
 }
 
-// rowGroup is the new row group that [start, end) lies in, -1 if there is none.
-func (x *merger) rowGroup(start, end uint32) int {
-	i, ok := slices.BinarySearch(x.starts, start)
-	if !ok {
-		i--
-	}
-	if i+1 < len(x.starts) && end <= x.starts[i+1] {
-		return i
-	}
-	return -1
-}
-
 func (x *merger) take(at index.Moved, from *reader, body *index.Source) error {
 	g := &from.groups[at.Granule]
-	next := &pending{counts: g.Part(at.At.Len()), in: x.rowGroup(at.At.Start, at.At.End), tooMany: g.tooMany}
+	next := &pending{counts: g.Part(at.At.Len()), in: index.GroupOf(x.starts, at.At.Start, at.At.End), tooMany: g.tooMany}
 	if g.values > 0 {
 		var err error
 		if next.keys, err = from.keys(g, body); err != nil {

@@ -20,19 +20,12 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if err != nil {
 		return nil, "", err
 	}
+	readers, enc, reason, err := index.OpenSources(name, sources, enc, open, func(x *reader) (index.Encoding, int64) { return x.enc, x.bodySize })
+	if reason != "" || err != nil {
+		return nil, reason, err
+	}
 	zones, granules := make([][]zone, len(sources)), make([][]index.Granule, len(sources))
-	first := enc
-	for i := range sources {
-		x, err := open(sources[i].Root, sources[i].Rows)
-		if err != nil {
-			return nil, "", err
-		}
-		if i == 0 {
-			first = x.enc
-		}
-		if x.enc != first || !x.enc.WidensTo(enc) {
-			return nil, "the values of its artifacts were taken in different encodings", nil
-		}
+	for i, x := range readers {
 		if zones[i], err = x.pagesOf(&sources[i]); err != nil {
 			return nil, "", err
 		}
@@ -45,7 +38,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		return nil, reason, nil
 	}
 	parts, ok := settle(cut(moved, zones, groups, append(pages, spec.Rows)))
-	out := &writer{sizes: k.orDefault(), enc: first}
+	out := &writer{sizes: k.orDefault(), enc: enc}
 	switch out.groups = grouped(parts); {
 	case !ok:
 		return nil, "too few rows are left to tell nulls from values", nil
@@ -57,9 +50,6 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 
 // pagesOf reads every page zone.
 func (x *reader) pagesOf(from *index.Source) ([]zone, error) {
-	if x.bodySize != from.Size {
-		return nil, index.Broken(name, "body of %d bytes, its root says %d", from.Size, x.bodySize)
-	}
 	var out []zone
 	var buf []byte
 	for i := range x.groups {
