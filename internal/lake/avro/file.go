@@ -6,7 +6,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 
@@ -34,7 +33,12 @@ type File struct {
 	sync  []byte
 
 	decoded int64 // bytes of the blocks that were read, decompressed
+	reuse   bool
+	spare   []byte // the block before, if its bytes may be overwritten
 }
+
+// Reuse makes Each decompress all blocks into the same memory: bytes that the cursor hands out are gone after the next block.
+func (f *File) Reuse() { f.reuse = true }
 
 // Decoded is how many bytes the blocks hold that the last Each read.
 func (f *File) Decoded() int64 { return f.decoded }
@@ -74,7 +78,7 @@ func (f *File) Records() (n int64, err error) {
 }
 
 // Each calls visit once a record with the cursor at the record's first byte. visit must read or Skip the record exactly.
-// Bytes that the cursor hands out stay valid.
+// Bytes that the cursor hands out stay valid, unless Reuse was called.
 func (f *File) Each(visit func(*Cursor) error) error {
 	f.decoded = 0
 	return f.blocks(func(count int64, raw []byte) error {
@@ -82,7 +86,9 @@ func (f *File) Each(visit func(*Cursor) error) error {
 		if err != nil {
 			return err
 		}
-		f.decoded += int64(len(data))
+		if f.decoded += int64(len(data)); f.reuse && f.codec == "deflate" {
+			f.spare = data
+		}
 		return f.block(count, data, visit)
 	})
 }
@@ -133,7 +139,7 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 	case "", "null":
 		return raw, nil
 	case "deflate":
-		out, err = inflate(raw, limit)
+		out, err = inflate(f.spare[:0], raw, limit)
 	case "snappy":
 		out, err = unsnappy(raw, limit)
 	case "zstandard":
@@ -154,18 +160,16 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 	return out, nil
 }
 
-var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewReader(nil)) }}
+var inflaters = sync.Pool{New: func() any { return &inflater{} }}
 
-// inflate returns at most limit+1 bytes. Manifests shrink to about a fifth.
-func inflate(raw []byte, limit int64) ([]byte, error) {
-	z := inflaters.Get().(io.ReadCloser)
+// inflate appends to dst not much more than limit bytes.
+func inflate(dst, raw []byte, limit int64) ([]byte, error) {
+	z := inflaters.Get().(*inflater)
 	defer inflaters.Put(z)
-	if err := z.(flate.Resetter).Reset(bytes.NewReader(raw), nil); err != nil {
-		return nil, err
+	if dst == nil { // metadata shrinks to about a quarter
+		dst = make([]byte, 0, min(4*int64(len(raw))+64, limit+1))
 	}
-	out := bytes.NewBuffer(make([]byte, 0, min(6*int64(len(raw))+bytes.MinRead, limit+1)))
-	_, err := out.ReadFrom(io.LimitReader(z, limit+1))
-	return out.Bytes(), err
+	return z.inflate(dst, raw, limit)
 }
 
 // unsnappy checks the declared length before allocating. The CRC-32 behind the data is of the uncompressed bytes.

@@ -168,6 +168,7 @@ func Read(what string, b []byte, want func(id int) bool) (m *Manifest, err error
 	if err != nil {
 		return nil, err
 	}
+	f.Reuse()
 	d.want = want
 	d.cells = min(minCells+cellsPerByte*len(b), maxCells)
 	if err := f.Each(d.entry); err != nil {
