@@ -240,6 +240,16 @@ func (m *OrdinalMap) Identity() bool {
 	return at == m.rows
 }
 
+// Shift is by how much every row of a source moves, where all of them move by the same.
+func (m *OrdinalMap) Shift(source int) (by uint32, ok bool) {
+	s := &m.sources[source]
+	if len(s.pieces) != 1 {
+		return 0, false
+	}
+	p := &s.pieces[0]
+	return p.base, p.scattered == nil && p.kept == nil && p.at.Start == 0 && p.at.End == s.rows
+}
+
 // To is the new ordinal of a row, or Gone.
 func (m *OrdinalMap) To(source int, old uint32) uint32 {
 	pieces := m.sources[source].pieces

@@ -180,7 +180,11 @@ func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 			return err
 		}
 		r := bytescan.NewReader(name+" row set", b)
-		n := index.VisitRows(r, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) })
+		old := func(old rowset.Range) { x.m.Each(h.source, old, visit) }
+		if by, ok := x.m.Shift(h.source); ok {
+			old = func(old rowset.Range) { visit(old, rowset.Range{Start: old.Start + by, End: old.End + by}) }
+		}
+		n := index.VisitRows(r, all, old)
 		if r.Err() == nil && n != int64(h.rows.count) {
 			r.Fail("%d rows, the dictionary says %d", n, h.rows.count)
 		}
