@@ -142,6 +142,8 @@ type Index struct {
 	Total     int64 `json:"rows_total"`
 	Artifacts int   `json:"artifacts"`
 	Bytes     int64 `json:"bytes"`
+	// FileMap is the file map that belongs to it; nil if there is none.
+	FileMap *FileMap `json:"file_map,omitempty"`
 	// Problem is why it cannot be built on the table as it is now: its column was dropped, its type has changed.
 	Problem string `json:"problem,omitempty"`
 	// Paused is why queries do not use it: it was paused, or a shadow check quarantined it.

@@ -54,7 +54,7 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 		})
 	}
 	t.coverage(st, s, v)
-	return st, nil
+	return st, t.fileMaps(ctx, st, s, v, lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID})
 }
 
 // unbuildable is why an index can not be built on the table as it is now, or "".

@@ -27,6 +27,7 @@ type row struct {
 
 var rows = map[int]row{
 	1:  {"warm equality on a random id over 2,000 files, against DuckDB", warmEquality},
+	2:  {"the same in object storage, against LanceDB", remoteEquality},
 	3:  {"planning a million files, nothing cached, against iceberg-go", planFirst},
 	4:  {"planning a million files again, against PyIceberg", planWarm},
 	12: {"a hundred files rewritten as ten: merging their artifacts against building them", compaction},

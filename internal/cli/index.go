@@ -185,6 +185,10 @@ func (a *app) showIndex(x *skomer.Index) error {
 		{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
 		{"artifacts", number(x.Artifacts)}, {"bytes", size(x.Bytes)},
 	}
+	if m := x.FileMap; m != nil {
+		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s rows (%s), %s keys in %s runs, %s",
+			number(m.Rows), number(x.Total), share(m.Rows, x.Total), number(m.Keys), number(m.Runs), size(m.Bytes))})
+	}
 	return a.pairs(append(rows, troubles(*x)...)...)
 }
 

@@ -55,6 +55,12 @@ func (r *Run) Bytes() int64 {
 // Leaves is how many leaves the run has.
 func (r *Run) Leaves() int { return 1 << r.shape.leafBits }
 
+// LeafBytes is how long all leaves are together.
+func (r *Run) LeafBytes() int64 {
+	last := r.Leaves() - 1
+	return r.offsetOf(last) + int64(binary.LittleEndian.Uint32(r.leaves[last*leafRecord:]))
+}
+
 // Bits is the width of the run's fingerprints: an absent value hits Keys / 2^Bits entries of a run on average.
 func (r *Run) Bits() int { return r.shape.bits }
 

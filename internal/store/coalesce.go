@@ -29,7 +29,7 @@ type Body struct {
 	Data []byte
 }
 
-// PlanRead unites spans of r that lie at most gap bytes apart. size is the object's, or -1 when unknown: then suffixes
+// PlanRead unites spans of r that lie at most gap bytes apart, or r.Gap if that is less. size is the object's, or -1 when unknown: then suffixes
 // cannot be placed and share one request of their own, and the end is checked by Cut. A span that leaves the object is Corrupt.
 func PlanRead(r Read, size, gap int64) (Plan, error) {
 	p := Plan{key: r.Key, spans: r.Spans, Limit: r.Max}
@@ -43,6 +43,9 @@ func PlanRead(r Read, size, gap int64) (Plan, error) {
 		}
 	} else if err := p.resolve(size); err != nil {
 		return Plan{}, err
+	}
+	if r.Gap > 0 {
+		gap = min(gap, r.Gap)
 	}
 	p.unite(gap)
 	return p, p.checkLimit()

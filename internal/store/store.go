@@ -27,12 +27,13 @@ func (s Span) End() int64 { return s.Off + s.Len }
 
 // Read asks for spans of one object. A non-empty Tag must match the object (If-Match), else the result is a Stale fault.
 // No spans means the whole object. A read that would bring more than Max bytes, gaps included, is Exhausted and allocates
-// nothing; 0 means MaxRead.
+// nothing; 0 means MaxRead. Gap, if not 0, is the most that is read between spans to save a request, where the store would read more.
 type Read struct {
 	Key   string
 	Tag   Tag
 	Spans []Span
 	Max   int64
+	Gap   int64
 }
 
 // MaxRead is the largest read, in bytes, that does not set its own limit.

@@ -1,0 +1,59 @@
+package skomer
+
+import (
+	"context"
+
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/maintain"
+	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/scan"
+)
+
+// FileMap is the table-level evidence that belongs to an index: which files hold a value.
+type FileMap struct {
+	Runs  int   `json:"runs"`
+	Keys  int64 `json:"keys"`         // distinct pairs of value and granule
+	Bytes int64 `json:"bytes"`        // of its objects
+	Rows  int64 `json:"rows_covered"` // of the current snapshot
+	// Memory is what queries hold of it between them: file lists and directories of leaves.
+	Memory int64 `json:"memory"`
+}
+
+// fileMaps fills in what file maps the indexes own. What cannot be read covers nothing.
+func (t *Table) fileMaps(ctx context.Context, st *Status, s *facts.Snapshot, v *overlay.Version, o lineage.Options) error {
+	for _, d := range maintain.Mapped(v.Indexes()) {
+		runs, err := t.client.runs.Load(ctx, t.overlayStore, t.overlay.Prefix(), v, func(index string) bool { return index == d.ID })
+		if err != nil {
+			return err
+		}
+		if len(runs) == 0 {
+			continue
+		}
+		m := &FileMap{Runs: len(runs)}
+		for _, r := range runs {
+			if r.Meta == nil || r.Run == nil {
+				continue
+			}
+			m.Keys += int64(r.Meta.Keys)
+			m.Bytes += r.Len + r.Run.LeafBytes()
+			m.Memory += r.Run.Bytes()
+		}
+		c := scan.Cover(s, runs, o)
+		for i, n := range s.Files.Records {
+			if c.Covers(i) {
+				m.Rows += n
+			}
+		}
+		for _, x := range c.Rejected {
+			st.Rejected[x.Reason]++
+		}
+		for i := range st.Indexes {
+			if st.Indexes[i].ID == d.ID {
+				st.Indexes[i].FileMap = m
+				st.Bytes += m.Bytes
+			}
+		}
+	}
+	return nil
+}
