@@ -1,0 +1,479 @@
+package skomer_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/store/s3/s3test"
+	"github.com/skomerdb/skomer/internal/tabletest"
+)
+
+// life is a table that changes, an overlay, and processes that work on the overlay at the same time.
+type life struct {
+	t       *testing.T
+	rng     *rand.Rand
+	made    *tabletest.Evolving
+	table   *skomer.Table // of this process: without faults
+	setting lifeSetting
+	workers []*lifeWorker
+	tally   *tally
+	log     []string
+}
+
+// tally counts what happened, over all lives.
+type tally struct {
+	steps, asked, nonEmpty, indexed int
+	ops, stops                      map[string]int
+	faults                          map[string]int64
+}
+
+func newTally() *tally {
+	return &tally{ops: map[string]int{}, stops: map[string]int{}, faults: map[string]int64{}}
+}
+
+// lifeWorker is a process.
+type lifeWorker struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	results chan lifeResult // closed when the process has ended
+	err     error           // how
+	doing   *lifeCommand    // nil: idle
+	paused  int             // steps until it goes on; 0: it is not paused
+	faults  map[string]int64
+}
+
+func (l *life) start() *lifeWorker {
+	l.t.Helper()
+	l.setting.Seed = l.rng.Uint64()
+	setting, err := json.Marshal(l.setting)
+	require.NoError(l.t, err)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), lifeChild+"="+string(setting))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	require.NoError(l.t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(l.t, err)
+	require.NoError(l.t, cmd.Start())
+	w := &lifeWorker{cmd: cmd, in: in, results: make(chan lifeResult, 1)}
+	go func() {
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			var r lifeResult
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+				break
+			}
+			w.results <- r
+		}
+		w.err = cmd.Wait() // at once: a process that nobody waits for still counts as alive
+		close(w.results)
+	}()
+	return w
+}
+
+func (w *lifeWorker) send(c lifeCommand) error {
+	line, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	w.doing = &c
+	_, err = fmt.Fprintf(w.in, "%s\n", line)
+	return err
+}
+
+// stopped tells whether the process is paused, by the kernel's word.
+func (w *lifeWorker) stopped() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
+	if err != nil {
+		return false
+	}
+	rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
+	return strings.HasPrefix(strings.TrimSpace(string(rest)), "T")
+}
+
+// wait waits for a result, the end of the process, or its pause.
+func (l *life) wait(i int) (r lifeResult, ended bool) {
+	w := l.workers[i]
+	began := time.Now()
+	for {
+		select {
+		case r, ok := <-w.results:
+			if !ok {
+				l.buried(i)
+				return r, true
+			}
+			l.finished(w, r)
+			return r, true
+		case <-time.After(2 * time.Millisecond):
+		}
+		if w.doing.Stop == "pause" && w.stopped() {
+			l.tally.stops["paused"]++
+			w.paused = 1 + l.rng.IntN(8)
+			return r, false
+		}
+		if time.Since(began) > 2*time.Second {
+			l.wake() // it may wait for what a paused process has begun
+		}
+		if time.Since(began) > 50*time.Second {
+			_ = w.cmd.Process.Signal(syscall.SIGQUIT) // it shows where it stands
+			time.Sleep(time.Second)
+			l.fail("%s %s does not end", w.doing.Op, w.doing.Arg)
+		}
+	}
+}
+
+// wake lets paused processes go on, those too of which it is not known yet that they paused; their results are taken by later steps.
+func (l *life) wake() {
+	for _, w := range l.workers {
+		if w.doing != nil && w.doing.Stop == "pause" {
+			require.NoError(l.t, w.cmd.Process.Signal(syscall.SIGCONT))
+			w.paused = 0
+		}
+	}
+}
+
+// finished judges what an operation says. Without injected faults only the state of things may have refused it.
+func (l *life) finished(w *lifeWorker, r lifeResult) {
+	c := *w.doing
+	w.doing = nil
+	fresh := int64(0)
+	for name, n := range r.Faults {
+		fresh += n - w.faults[name]
+		l.tally.faults[name] += max(0, n-w.faults[name])
+	}
+	w.faults = r.Faults
+	l.note("%s %s: %s %s, %d faults", c.Op, c.Arg, r.Class, r.Err, fresh)
+	if r.Err == "" {
+		l.tally.ops[c.Op]++
+		return
+	}
+	if fresh == 0 && !slices.Contains(l.excusable(c), r.Class) {
+		l.fail("%s %s failed without a fault: %s (%s)", c.Op, c.Arg, r.Err, r.Class)
+	}
+}
+
+// excusable are the errors that other processes, or a table that moves on, may give an operation.
+func (l *life) excusable(c lifeCommand) []string {
+	switch c.Op {
+	case "query":
+		return nil
+	case "add":
+		return []string{"not found", "invalid", "conflict", "refused"} // the column is gone, another process unmounts
+	default:
+		return []string{"not found", "conflict", "stale", "refused"}
+	}
+}
+
+// buried is what is left of a process that was killed.
+func (l *life) buried(i int) {
+	w := l.workers[i]
+	var exit *exec.ExitError
+	if w.doing == nil || w.doing.Stop != "kill" || !errors.As(w.err, &exit) || exit.ExitCode() != -1 {
+		l.fail("a process ended by itself: %v", w.err)
+	}
+	l.note("%s was killed", w.doing.Op)
+	l.tally.stops["killed"]++
+	l.workers[i] = l.start()
+}
+
+func (l *life) note(format string, args ...any) {
+	l.log = append(l.log, fmt.Sprintf(format, args...))
+}
+
+func (l *life) fail(format string, args ...any) {
+	l.t.Helper()
+	from := max(0, len(l.log)-60)
+	if declared, err := filepath.Glob(filepath.Join(l.setting.Overlay, "inflight", "*")); err == nil {
+		for _, path := range declared {
+			text, err := os.ReadFile(path)
+			l.note("in flight: %s %v", text, err)
+		}
+	}
+	l.t.Fatalf("%s\nlast steps:\n%s\ntable:\n%s", fmt.Sprintf(format, args...), strings.Join(l.log[from:], "\n"), strings.Join(l.made.Steps, "\n"))
+}
+
+// newLife makes a table and an overlay, and starts processes.
+func newLife(t *testing.T, rng *rand.Rand, kind string, processes int, all *tally) *life {
+	dir := t.TempDir()
+	l := &life{t: t, rng: rng, tally: all, made: tabletest.CreateEvolving(t, rng, filepath.Join(dir, "table"))}
+	l.made.Append(t, 3)
+	l.setting = lifeSetting{Table: l.made.Dir, Overlay: filepath.Join(dir, "overlay")}
+	config := skomer.Config{OverlayRoot: "unused", MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1, CacheBytes: 16 << 20}
+	if kind == "s3" {
+		o := s3test.Start(t, nil, "overlays").Options
+		l.setting.S3, l.setting.Overlay = &lifeServer{o.Endpoint, o.Region, o.AccessKey, o.Secret}, "s3://overlays/life"
+		config.OverlayStore = map[string]string{
+			"s3.endpoint": o.Endpoint, "s3.region": o.Region, "s3.access-key-id": o.AccessKey,
+			"s3.secret-access-key": o.Secret, "s3.path-style-access": "true",
+		}
+	}
+	c, err := skomer.New(config)
+	require.NoError(t, err)
+	l.table, err = c.Open(t.Context(), l.made.Dir, skomer.TableOptions{Overlay: l.setting.Overlay})
+	require.NoError(t, err)
+	t.Cleanup(l.table.Close)
+	require.NoError(t, l.table.Mount(t.Context()))
+	for range processes {
+		l.workers = append(l.workers, l.start())
+	}
+	t.Cleanup(func() {
+		for _, w := range l.workers {
+			_ = w.cmd.Process.Kill()
+			for range w.results { //nolint:revive // until it has ended
+			}
+		}
+	})
+	return l
+}
+
+// step does one thing that changes the table or the overlay.
+func (l *life) step() {
+	l.tally.steps++
+	for i, w := range l.workers {
+		if w.paused > 0 {
+			if w.paused--; w.paused == 0 {
+				require.NoError(l.t, w.cmd.Process.Signal(syscall.SIGCONT))
+				w.doing.Stop = ""
+			}
+		}
+		if w.paused == 0 && w.doing != nil {
+			l.wait(i)
+		}
+	}
+	i := l.rng.IntN(len(l.workers))
+	if l.rng.IntN(3) == 0 || l.workers[i].doing != nil {
+		l.change()
+		return
+	}
+	l.operate(i)
+}
+
+// change changes the table.
+func (l *life) change() {
+	before := len(l.made.Steps)
+	if l.rng.IntN(3) == 0 {
+		l.made.Append(l.t, 2)
+	} else {
+		l.made.Evolve(l.t)
+	}
+	for _, s := range l.made.Steps[before:] {
+		l.note("table: %s", s)
+		l.tally.ops["table: "+strings.Fields(s)[0]]++
+	}
+}
+
+// operate lets a process do something, sometimes until it is killed or paused in the midst of it, sometimes side by side with another.
+func (l *life) operate(i int) {
+	c := l.command()
+	if c.Op == "" {
+		l.change()
+		return
+	}
+	c.Faults = l.rng.IntN(3) > 0
+	if l.rng.IntN(4) == 0 {
+		c.Stop, c.Nth, c.After = []string{"pause", "kill"}[l.rng.IntN(2)], 1+l.rng.Int64N(5), l.rng.IntN(2) == 0
+	}
+	require.NoError(l.t, l.workers[i].send(c))
+	if j := l.rng.IntN(len(l.workers)); j != i && l.workers[j].doing == nil {
+		if d := l.command(); d.Op != "" {
+			l.tally.steps++
+			require.NoError(l.t, l.workers[j].send(d))
+			l.wait(j)
+		}
+	}
+	l.wait(i)
+}
+
+// command draws an operation.
+func (l *life) command() lifeCommand {
+	switch n := l.rng.IntN(26); {
+	case n >= 20:
+		return lifeCommand{Op: []string{"sweep", "consolidate", "consolidate", "repair", "scrub", "reindex"}[n-20]}
+	case n < 9:
+		return lifeCommand{Op: "sync"}
+	case n < 14:
+		expr := l.declaration()
+		if expr == "" {
+			return lifeCommand{Op: "sync"}
+		}
+		return lifeCommand{Op: "add", Arg: expr}
+	case n < 17:
+		all, err := l.table.Indexes(l.t.Context())
+		if err != nil || len(all) < 3 {
+			return lifeCommand{}
+		}
+		return lifeCommand{Op: "drop", Arg: all[l.rng.IntN(len(all))].ID}
+	case n < 18:
+		return lifeCommand{Op: "unmount"}
+	default:
+		return lifeCommand{Op: "reopen"}
+	}
+}
+
+// declaration is an index that the table's columns allow.
+func (l *life) declaration() string {
+	var all []string
+	l.made.Schema().Walk(func(p column.Path) bool {
+		for _, k := range kinds.All() {
+			expr := fmt.Sprintf("%s(%s)", k.Name, quote(p))
+			if _, err := kinds.ParseExpr(expr, l.made.Schema()); err == nil {
+				all = append(all, expr)
+			}
+		}
+		return true
+	})
+	if len(all) == 0 {
+		return ""
+	}
+	return all[l.rng.IntN(len(all))]
+}
+
+// check holds answers of this process, and of an idle one under faults, against the oracle.
+func (l *life) check() {
+	view := l.made.Current()
+	if l.rng.IntN(3) == 0 {
+		view = l.made.Past()
+	}
+	e := view.Expr(l.rng.IntN(3))
+	want := view.Answer(e)
+	q := ways[l.rng.IntN(len(ways))]
+	q.Where, q.At = e.SQL(), view.At
+	got, stats := positions(l.t, l.table, q)
+	if describe(got) != describe(want) {
+		l.fail("at %q NoIndex %v NoPrune %v Strict %v: %s\n%s\nstats %+v", q.At, q.NoIndex, q.NoPrune, q.Strict, q.Where,
+			difference(view.Table, got, want), stats)
+	}
+	l.tally.asked++
+	l.tally.indexed += len(stats.IndexesUsed)
+	if len(want) > 0 {
+		l.tally.nonEmpty++
+	}
+	for i, w := range l.workers {
+		if w.doing != nil || l.rng.IntN(2) > 0 {
+			continue
+		}
+		require.NoError(l.t, w.send(lifeCommand{Op: "query", Arg: q.Where, At: q.At, Faults: true}))
+		if r, _ := l.wait(i); r.Err == "" && r.Answer != describe(want) {
+			l.fail("a process answered %s to %s at %q, and should %s", r.Answer, q.Where, q.At, describe(want))
+		}
+		return
+	}
+}
+
+// rest lets every process come to its end.
+func (l *life) rest() {
+	l.wake()
+	for i, w := range l.workers {
+		for w.doing != nil && w == l.workers[i] {
+			if _, ended := l.wait(i); !ended {
+				l.wake()
+			}
+		}
+	}
+}
+
+// settle brings the overlay to the table without faults, and demands that everything is covered.
+func (l *life) settle() {
+	l.rest()
+	ctx := l.t.Context()
+	require.NoError(l.t, l.table.Mount(ctx)) // an unmount may have been cut short
+	_, err := l.table.Sync(ctx, skomer.SyncOptions{})
+	if err != nil {
+		l.fail("a sync without faults: %v", err)
+	}
+	status, err := l.table.Status(ctx)
+	require.NoError(l.t, err)
+	if len(status.Warnings) > 0 || len(status.Rejected) > 0 {
+		l.fail("after a sync without faults: warnings %v, rejected %v", status.Warnings, status.Rejected)
+	}
+	if status.Backlog.Files > 0 {
+		for _, x := range status.Indexes {
+			l.note("%s covers %d of %d", x.Expr, x.Covered, x.Total)
+		}
+		l.fail("after a sync without faults %d files lack an index", status.Backlog.Files)
+	}
+}
+
+// TestLifeOfAnOverlay is the metamorphic test of everything that changes a table or an overlay: random histories, by several processes
+// at the same time, which fail, pause and die, never change an answer, and end in an overlay that is whole. SKOMER_LIFE_STEPS is how
+// long it goes on.
+func TestLifeOfAnOverlay(t *testing.T) {
+	rng, _ := seeded(t)
+	steps := 300
+	if s := os.Getenv("SKOMER_LIFE_STEPS"); s != "" {
+		n, err := strconv.Atoi(s)
+		require.NoError(t, err)
+		steps = n
+	}
+	all := newTally()
+	for life := 0; all.steps < steps; life++ {
+		kind := []string{"local", "local", "s3"}[life%3]
+		t.Run(fmt.Sprintf("%d %s", life, kind), func(t *testing.T) {
+			l := newLife(t, rng, kind, 2+rng.IntN(3), all)
+			for end := all.steps + min(150, steps-all.steps); all.steps < end; {
+				l.step()
+				if rng.IntN(2) == 0 {
+					l.check()
+				}
+				if rng.IntN(40) == 0 {
+					l.settle()
+				}
+			}
+			l.settle()
+			for range 5 {
+				l.check()
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	all.report(t, steps)
+}
+
+// report demands that everything happened often enough.
+func (a *tally) report(t *testing.T, steps int) {
+	for _, m := range []map[string]int{a.ops, a.stops} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			t.Logf("%-40s %d", name, m[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.faults)) {
+		t.Logf("%-40s %d", name, a.faults[name])
+	}
+	t.Logf("%d steps, %d queries, %d with rows, %d index answers", a.steps, a.asked, a.nonEmpty, a.indexed)
+	require.Positive(t, a.indexed)
+	require.Greater(t, a.nonEmpty*6, a.asked)
+	least := steps / 1000
+	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "table: append", "table: compact", "table: update", "table: overwrite"} {
+		require.GreaterOrEqual(t, a.ops[op], 1+least, op)
+	}
+	for _, stop := range []string{"paused", "killed"} {
+		require.GreaterOrEqual(t, a.stops[stop], 1+least, stop)
+	}
+	for _, names := range faultNames {
+		for _, name := range names {
+			require.GreaterOrEqual(t, a.faults[name], int64(least), name)
+		}
+	}
+}
