@@ -19,6 +19,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store/faulty"
 	"github.com/skomerdb/skomer/internal/store/mem"
 )
 
@@ -395,4 +396,30 @@ func TestVacuumLeavesForeignObjectsAlone(t *testing.T) {
 	r := w.vacuumed(Vacuum{Retain: 1})
 	require.Equal(t, 3, r.Kept[reasonForeign].Objects)
 	require.True(t, w.has("photos/1"))
+}
+
+// TestU32: names go after payloads. Bundles and derived objects are deleted before the lists that name them, these before the bodies of
+// their versions, and declarations of dead builds after what those builds wrote.
+func TestU32NamesGoAfterPayloads(t *testing.T) {
+	w := scenario(t)
+	var order []string
+	seen := faulty.New(w.store, 1, faulty.Rule{Rate: 1, Do: func(_ context.Context, op faulty.Op, key string) {
+		stage := strings.Split(strings.TrimPrefix(key, "o/"), "/")[0]
+		switch {
+		case strings.Contains(key, clockName) || op != faulty.Delete && op != faulty.PutIf || stage == overlay.HeadName:
+			return
+		case stage == "data" || stage == "runs":
+			stage = "payload"
+		}
+		if len(order) == 0 || order[len(order)-1] != stage {
+			order = append(order, stage)
+		}
+	}})
+	w.o.Close()
+	c := Vacuum{Overlay: overlay.Open(seen, "o", overlay.Options{Now: func() int64 { return w.now.UnixMilli() }}), Store: seen, Retain: 1, Grace: hour, Abandoned: 6 * hour}
+	_, err := c.Run(t.Context())
+	c.Overlay.Close()
+	require.NoError(t, err)
+	require.Equal(t, []string{"payload", "chunks", "versions", "inflight"}, order)
+	w.whole()
 }
