@@ -3,7 +3,6 @@ package skomer
 import (
 	"context"
 
-	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/plan"
@@ -16,11 +15,7 @@ func (r *Rows) costs() *scan.Costs {
 	if c.MinSelectivity < 0 || r.version == nil || r.counting {
 		return nil
 	}
-	out := &scan.Costs{Profile: plan.ObjectStore, MinSelectivity: c.MinSelectivity, Known: r.table.known(r.version)}
-	if _, local := lake.LocalPath(r.table.metadata().MetadataPath()); local {
-		out.Profile = plan.LocalStore
-	}
-	return out
+	return &scan.Costs{Profile: r.table.profile(), MinSelectivity: c.MinSelectivity, Known: r.table.known(r.version)}
 }
 
 // known is the table's sketches in an overlay version, parsed once.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,19 +12,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/cli/page"
 	"github.com/skomerdb/skomer/internal/cli/render"
+	"github.com/skomerdb/skomer/internal/fault"
 )
 
 const longExplain = `Shows how a query is answered and why: which files are ruled out and by what, what each index contributes, which artifacts were not
-believed, and what planning cost. With --analyze the query runs too. --files lists the decision for every file.`
+believed, what the cost rule expected, and what planning cost. With --analyze the query runs too. --files lists the decision for every
+file. --html writes all of it as one page, with the waterfall of reads that waited for each other. --price-profile adds money.`
 
 func (a *app) explainCommand() *cobra.Command {
 	var f queryFlags
 	var analyze, files bool
+	var file, prices string
 	cmd := &cobra.Command{
 		Use: "explain TABLE", Short: "Show which files a query reads, and why", Long: longExplain,
 		Example: `  skomer explain lake/flights --where "flight_id = '7CBWH4K3'"
-  skomer explain lake/flights --where "origin = 'JFK' AND delay > 600" --analyze --files`,
+  skomer explain lake/flights --where "origin = 'JFK' AND delay > 600" --analyze --files
+  skomer explain lake/flights --where "delay > 600" --analyze --html explain.html --price-profile s3`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := errors.Join(a.document(), f.check()); err != nil {
@@ -36,6 +43,19 @@ func (a *app) explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if prices != "" {
+				p, err := price(prices)
+				if err != nil {
+					return err
+				}
+				e.At(p)
+			}
+			if file != "" {
+				if err := writePage(file, e); err != nil {
+					return err
+				}
+				a.hint("wrote %s", file)
+			}
 			if !files {
 				e.Files = nil
 			}
@@ -48,7 +68,21 @@ func (a *app) explainCommand() *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the query too")
 	cmd.Flags().BoolVar(&files, "files", false, "list the decision for every data file")
+	cmd.Flags().StringVar(&file, "html", "", "also write the explanation to this file, as an HTML page")
+	priceFlag(cmd, &prices, "")
 	return cmd
+}
+
+// writePage writes an explanation as a page; a page that could not be finished does not stay.
+func writePage(name string, e *skomer.Explanation) error {
+	var b bytes.Buffer
+	if err := page.Write(&b, e); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		return fault.Wrap(fault.Denied, name, err)
+	}
+	return nil
 }
 
 func (a *app) showExplanation(e *skomer.Explanation) error {
@@ -69,12 +103,22 @@ func (a *app) showExplanation(e *skomer.Explanation) error {
 	if e.CostRule != "" {
 		rows = append(rows, [2]string{"indexes were not asked", e.CostRule})
 	}
+	if x := e.Estimate; x != nil && x.Selectivity >= 0 {
+		rows = append(rows, [2]string{"expected to match", fmt.Sprintf("%.2g%% of the rows left", 100*x.Selectivity)})
+	}
 	what := "planning cost"
 	if e.Analyzed {
 		what = "planning and reading cost"
 		rows = append(rows, [2]string{"answer", fmt.Sprintf("%s rows from %s files", number(e.Stats.Rows), number(e.Stats.FilesOpened))})
 	}
-	if err := a.pairs(append(rows, [2]string{what, cost})...); err != nil {
+	rows = append(rows, [2]string{what, cost})
+	if x := e.Estimate; x != nil {
+		rows = append(rows, [2]string{"  a plain scan, estimated", fmt.Sprintf("%.0f requests, %s, %.1f ms of one core", x.Scan.Requests, size(int64(x.Scan.Bytes)), 1000*x.Scan.Seconds)})
+	}
+	if m := e.Money; m != nil {
+		rows = append(rows, [2]string{"money, at " + m.Profile + " prices", fmt.Sprintf("$%.3g, a plain scan about $%.3g", m.Query, m.Scan)})
+	}
+	if err := a.pairs(rows...); err != nil {
 		return err
 	}
 	indexes := render.Plain()

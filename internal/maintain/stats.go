@@ -182,3 +182,9 @@ func nameOf(info *overlay.ArtifactInfo, paths []string) uint64 {
 	}
 	return binary.BigEndian.Uint64(h.Sum(nil))
 }
+
+// UnitRows and UnitFiles are how many rows and files one unit of a build takes at most, for estimates.
+const (
+	UnitRows  = unitRows
+	UnitFiles = unitFiles
+)

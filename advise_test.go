@@ -1,0 +1,177 @@
+package skomer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/store/local"
+	"github.com/skomerdb/skomer/internal/tabletest"
+)
+
+var adviseSchema = &column.Schema{Fields: []column.Field{
+	{ID: 1, Name: "k", Type: column.Of(column.Long)}, {ID: 2, Name: "c", Type: column.Of(column.String)},
+	{ID: 3, Name: "payload", Type: column.Of(column.String)},
+}}
+
+const adviseFiles, adviseRows = 16, 1500
+
+// planted makes a table of 16 files in which key gives the k of a row and category its c.
+func planted(t *testing.T, key func(n int) int64, category func(n int) int) string {
+	t.Helper()
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: adviseSchema})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	layout := tabletest.Layout{RowsPerGroup: 100000, PageBytes: 4096, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	var files []lakewrite.File
+	for f := range adviseFiles {
+		var rows []tabletest.Row
+		for i := range adviseRows {
+			n := f*adviseRows + i
+			rows = append(rows, tabletest.Row{
+				{Val: column.IntValue(column.Long, key(n))}, {Val: column.StringValue(fmt.Sprintf("category-%04d", category(n)))},
+				{Val: column.StringValue(fmt.Sprintf("%060d", n*7919%100003))},
+			})
+		}
+		path := filepath.Join(dir, "data", fmt.Sprintf("%02d.parquet", f))
+		require.NoError(t, tabletest.WriteParquet(path, adviseSchema, rows, layout))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		files = append(files, lakewrite.File{Path: path, Format: facts.Parquet, Records: adviseRows, Size: info.Size()})
+	}
+	_, err = w.Append(ctx, files...)
+	require.NoError(t, err)
+	return dir
+}
+
+// TestAdviceIsRight: on a clustered, a random and a skewed table, every candidate is built and the queries are measured with it alone: the
+// first advice is the one that saves most. Where files are sorted, the bounds do it, and no index on that column is advised first.
+func TestAdviceIsRight(t *testing.T) {
+	const rows = adviseFiles * adviseRows
+	shuffled := rand.New(rand.NewPCG(7, 7)).Perm(rows)
+	for name, c := range map[string]struct {
+		key      func(n int) int64
+		category func(n int) int
+		queries  []string
+	}{
+		"clustered": {
+			func(n int) int64 { return int64(n) }, func(n int) int { return shuffled[n] % 6000 },
+			[]string{"k = 77", "k = 9000", "k = 20001", "c = 'category-0017'", "c = 'category-3111'", "c = 'category-5999'"},
+		},
+		"random": {
+			func(n int) int64 { return int64(shuffled[n]) }, func(n int) int { return shuffled[n] % 5 },
+			[]string{"k = 77", "k = 9000", "k = 20001", "c = 'category-0003'"},
+		},
+		"skewed": {
+			func(n int) int64 { return int64(shuffled[n] / 3) }, func(n int) int { return rare(shuffled[n]) },
+			[]string{"c = 'category-0001'", "c = 'category-0777'", "c = 'category-0500'", "k = 12"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := planted(t, c.key, c.category)
+			ctx := context.Background()
+			a, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Advise(ctx, c.queries, skomer.Prices[0])
+			require.NoError(t, err)
+			require.NotEmpty(t, a.Indexes, "%+v", a)
+			best, bestCost := "", measured(t, dir, "", c.queries)
+			plain := bestCost
+			costs := map[string]float64{}
+			for _, expr := range []string{
+				"bloom(k)", "ordered(k)", "bitmap(k)", "valueset(k)", "zonemap(k)", "bloom(c)", "ordered(c)", "bitmap(c)", "valueset(c)", "zonemap(c)",
+			} {
+				cost := measured(t, dir, expr, c.queries)
+				costs[expr] = cost
+				if cost < bestCost {
+					best, bestCost = expr, cost
+				}
+			}
+			t.Logf("plain %.4f, measured %v", plain, costs)
+			for _, x := range a.Indexes {
+				t.Logf("advised %s: %.4f s saved, %.0f → %.0f requests, %.0f → %.0f bytes", x.Expr, x.Saved, x.Plain.Requests, x.Indexed.Requests, x.Plain.Bytes, x.Indexed.Bytes)
+			}
+			require.LessOrEqual(t, costs[a.Indexes[0].Expr], bestCost*1.02, "advised %s first, %s saves most", a.Indexes[0].Expr, best)
+		})
+	}
+}
+
+// rare is one value for nearly all rows, and a thousand for the others.
+func rare(n int) int {
+	if n%10 != 0 {
+		return 0
+	}
+	return n / 10 % 1000
+}
+
+// measured is what the queries take with one index, or none, as seconds of object storage: requests and bytes through the API, by a
+// client that knows nothing before.
+func measured(t *testing.T, dir, expr string, queries []string) float64 {
+	t.Helper()
+	ctx := context.Background()
+	overlays := filepath.Join(t.TempDir(), "overlays")
+	if expr != "" {
+		table := open(t, dir, overlays)
+		require.NoError(t, table.Mount(ctx))
+		_, err := table.AddIndex(ctx, expr)
+		if err != nil {
+			return 1e9
+		}
+		report, err := table.Sync(ctx, skomer.SyncOptions{})
+		require.NoError(t, err)
+		if report.Artifacts == 0 {
+			return 1e9 // every artifact was declined: this is no index of this column
+		}
+	}
+	total := 0.0
+	for _, q := range queries {
+		rows, err := open(t, dir, overlays).Query(ctx, skomer.Query{Where: q, Limit: -1, Select: []string{"payload"}})
+		require.NoError(t, err)
+		require.NoError(t, rows.Each(ctx, func(*skomer.Batch) error { return nil }))
+		s := rows.Stats()
+		total += float64(s.Requests)*2e-3 + float64(s.Bytes)/1e9
+	}
+	return total / float64(len(queries))
+}
+
+// TestEstimatesHold: what a build really takes lies within the estimate, or at most a factor of two beyond its ends.
+func TestEstimatesHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	dir := planted(t, func(int) int64 { return r.Int64N(1 << 40) }, func(int) int { return r.IntN(900) })
+	ctx := context.Background()
+	for _, exprs := range [][]string{{"bloom(k)"}, {"ordered(k)"}, {"bitmap(c)"}, {"valueset(c)"}, {"zonemap(k)", "sketch(c)"}} {
+		overlays := filepath.Join(t.TempDir(), "overlays")
+		table := open(t, dir, overlays)
+		e, err := table.Estimate(ctx, exprs, skomer.Prices[0])
+		require.NoError(t, err)
+		require.EqualValues(t, adviseFiles*adviseRows, e.Rows)
+		require.NoDirExists(t, overlays, "an estimate writes nothing")
+		require.NoError(t, table.Mount(ctx))
+		for _, x := range exprs {
+			_, err := table.AddIndex(ctx, x)
+			require.NoError(t, err)
+		}
+		report, err := table.Sync(ctx, skomer.SyncOptions{})
+		require.NoError(t, err)
+		within(t, e.Size, float64(report.BytesWritten), "%v: bytes written", exprs)
+		within(t, e.BytesRead, float64(report.BytesRead), "%v: bytes read", exprs)
+		require.Greater(t, e.Build.High, e.Build.Low)
+		require.Greater(t, e.PerMonth.High, 0.0)
+	}
+}
+
+func within(t *testing.T, r skomer.Range, got float64, what string, args ...any) {
+	t.Helper()
+	t.Logf(what+": %.0f, estimated %.0f to %.0f", append(args, got, r.Low, r.High)...)
+	require.LessOrEqual(t, got, 2*r.High, append([]any{what}, args...)...)
+	require.GreaterOrEqual(t, got, r.Low/2, append([]any{what}, args...)...)
+}
