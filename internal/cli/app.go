@@ -110,8 +110,9 @@ func (a *app) root() *cobra.Command {
 	p.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
 	root.AddCommand(
 		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
-		a.indexCommand(), a.syncCommand(), a.consolidateCommand(), a.vacuumCommand(), a.overlayCommand(), a.repairCommand(), a.scrubCommand(), a.reindexCommand(),
-		a.queryCommand(), a.explainCommand(), a.verifyCommand(), a.statsCommand(),
+		a.indexCommand(), a.syncCommand(), a.repairCommand(), a.scrubCommand(), a.reindexCommand(),
+		a.consolidateCommand(), a.vacuumCommand(), a.overlayCommand(),
+		a.queryCommand(), a.explainCommand(), a.verifyCommand(), a.statsCommand(), a.estimateCommand(), a.adviseCommand(),
 		a.inspectCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand(),
 	)
 	return root
