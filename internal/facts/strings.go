@@ -14,6 +14,8 @@ const maxString = 1 << 20 // bytes
 
 // Strings is a column of strings, front-coded: each repeats only what differs from the one before.
 //
+// A column of nothing but empty strings takes no bytes at all.
+//
 //	string i = varint bytes shared with string i-1 (0 where i is a multiple of 16) | varint length of the rest | the rest
 type Strings struct {
 	Data   []byte
@@ -25,6 +27,7 @@ type StringsBuilder struct {
 	out  Strings
 	n    int
 	last []byte
+	any  bool // some string is not empty
 }
 
 // Add appends a string.
@@ -41,14 +44,23 @@ func (b *StringsBuilder) Add(s []byte) {
 	b.out.Data = binary.AppendUvarint(b.out.Data, uint64(len(s)-shared))
 	b.out.Data = append(b.out.Data, s[shared:]...)
 	b.last = append(b.last[:shared], s[shared:]...)
+	b.any = b.any || len(s) > 0
 	b.n++
 }
 
 // Strings is what was added.
-func (b *StringsBuilder) Strings() Strings { return b.out }
+func (b *StringsBuilder) Strings() Strings {
+	if !b.any {
+		return Strings{}
+	}
+	return b.out
+}
 
 // OpenStrings checks that data holds n strings; what names it in faults.
 func OpenStrings(what string, data []byte, n int) (Strings, error) {
+	if len(data) == 0 {
+		return Strings{}, nil
+	}
 	s := Strings{Data: data, starts: make([]uint32, 0, min(n, len(data))/restart+1)}
 	if len(data) > math.MaxUint32 || n > len(data)/2 {
 		return Strings{}, fault.New(fault.Corrupt, what, "%d strings in %d bytes", n, len(data))
@@ -73,6 +85,9 @@ func OpenStrings(what string, data []byte, n int) (Strings, error) {
 
 // Append appends string i to dst.
 func (s *Strings) Append(dst []byte, i int) []byte {
+	if len(s.Data) == 0 {
+		return dst
+	}
 	base, at := len(dst), int(s.starts[i/restart])
 	for range i%restart + 1 {
 		shared, k := binary.Uvarint(s.Data[at:])

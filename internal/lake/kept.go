@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -76,6 +77,9 @@ func (v *View) loadKept(ctx context.Context, kept Kept, parts []*part, want fact
 
 // fill takes over what was read.
 func (v *View) fill(p *part, want factsblob.Want, sections []factsblob.Section, data [][]byte) {
+	for i := range data {
+		data[i] = bytes.Clone(data[i]) // a store may have read more around it, which would stay in memory too
+	}
 	m, err := p.blob.Fill(p.m, want, sections, data)
 	if err != nil {
 		p.drop()

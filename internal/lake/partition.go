@@ -1,6 +1,7 @@
 package lake
 
 import (
+	"math"
 	"math/big"
 	"regexp"
 
@@ -181,7 +182,12 @@ func partitionValue(raw manifest.Raw, s *avro.Schema, t column.Type) (column.Val
 		return column.BoolValue(raw.Num != 0), s.Kind == avro.Bool
 	case column.Int, column.Date, column.Long:
 		return column.IntValue(t.Kind, raw.Num), integer(s)
-	case column.Time, column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
+	case column.Timestamp, column.TimestampTZ, column.TimestampNS, column.TimestampNZ:
+		if s.Kind == avro.Int {
+			return daysTo(t.Kind, raw.Num)
+		}
+		return column.IntValue(t.Kind, inUnit(raw.Num, s.Logical, t.Kind)), integer(s)
+	case column.Time:
 		return column.IntValue(t.Kind, inUnit(raw.Num, s.Logical, t.Kind)), integer(s)
 	case column.Float:
 		return column.Value{Kind: t.Kind, Lo: uint64(raw.Num)}, s.Kind == avro.Float
@@ -204,6 +210,23 @@ func partitionValue(raw manifest.Raw, s *avro.Schema, t column.Type) (column.Val
 		return column.Value{Kind: t.Kind, S: raw.Bytes}, bytesLike(s)
 	}
 	return column.Value{}, false
+}
+
+// daysTo is the start of a day in a type that a date can be promoted to (specification, "Schema Evolution"): Avro's int under such a
+// type is a date that was written before.
+func daysTo(k column.Kind, days int64) (column.Value, bool) {
+	unit := int64(86_400_000_000)
+	switch k {
+	case column.Timestamp:
+	case column.TimestampNS:
+		unit *= 1000
+	default:
+		return column.Value{}, false
+	}
+	if days > math.MaxInt64/unit || days < -(math.MaxInt64/unit) {
+		return column.Value{}, false
+	}
+	return column.IntValue(k, days*unit), true
 }
 
 func integer(s *avro.Schema) bool { return s.Kind == avro.Int || s.Kind == avro.Long }

@@ -227,6 +227,13 @@ func (st *strainer) judge(g *facts.Group) []state {
 // out is which of the n files from at on are ruled out, as bits.
 func (x *strained) out(at, n int) uint64 {
 	apart, inside := uint64(0), uint64(0)
+	if x.states == nil && x.keys.Form == facts.Raw8 && integerLike(x.kind) && len(x.ranges) == 1 {
+		apart = apart8(x.keys.Lower[8*at:], x.keys.Upper[8*at:], n, x.ranges[0])
+		if x.keys.Sure != nil {
+			apart &= x.keys.Sure[at/64]
+		}
+		return apart
+	}
 	if x.keys != nil {
 		x.decode(&x.lo, &x.hi, x.keys, at, n)
 		apart, inside = x.compare(&x.lo, &x.hi, n)
@@ -279,6 +286,16 @@ func (st *strainer) compare(lo, hi *[64]int64, n int) (apart, inside uint64) {
 		inside |= bit(l >= from) & bit(h <= to) & whole << i
 	}
 	return apart, inside
+}
+
+// apart8 is the way of the most common question, in one pass: which of n intervals of 8-byte integers do not meet r.
+func apart8(lower, upper []byte, n int, r keyRange) (apart uint64) {
+	lower, upper = lower[:8*n], upper[:8*n]
+	for i := range n {
+		l, h := int64(binary.LittleEndian.Uint64(lower[8*i:])), int64(binary.LittleEndian.Uint64(upper[8*i:]))
+		apart |= (bit(h < r.from) | bit(l > r.to)) & bit(l <= h) << i
+	}
+	return apart
 }
 
 func (st *strainer) search(lo, hi *[64]int64, n int) (apart, inside uint64) {

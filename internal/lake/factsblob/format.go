@@ -36,7 +36,7 @@ import (
 //	              the equality ids, content offset, content size; varint distinct lists of equality ids; each: u8 1 if stated,
 //	              varint count, signed varints. Numbers that inheritance will give are -1
 //	2 paths       front-coded strings: varint bytes shared with the one before (0 for every 16th), varint length, the rest
-//	3 referenced  the same, of the data file that a delete file is about
+//	3 referenced  the same, of the data file that a delete file is about; no bytes where no entry has one
 //	4 keys        u8 form (0 none, 1 of 4 bytes, 2 of 8 bytes, 3 prefixes of 8 bytes), u8 bits (1 text, 2 NaNs, 4 all null,
 //	              8 a set of sure entries follows); the set; lower keys; upper keys
 //	5 rest        integers: values, nulls, NaNs; lower bounds; upper bounds. Bounds: u8 1 if a set of stated ones follows; the
