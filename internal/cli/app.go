@@ -36,6 +36,7 @@ type app struct {
 		maps                             []string
 		quiet                            bool
 		timeout                          time.Duration
+		planning                         planning
 	}
 }
 
@@ -176,6 +177,12 @@ func (a *app) config() (config skomer.Config, err error) {
 		config.DefaultCatalog = a.flags.catalog
 	}
 	config.ShadowShare = s.ShadowChecks
+	if err := s.Planning.apply(&config); err != nil {
+		return config, err
+	}
+	if err := a.flags.planning.apply(&config); err != nil {
+		return config, err
+	}
 	if config.Log, err = a.logger(); err != nil {
 		return config, err
 	}

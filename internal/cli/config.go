@@ -24,8 +24,10 @@ type settings struct {
 	// OverlayStore is how overlays in object stores are reached, by the s3.* keys of catalogs; empty: as their tables.
 	OverlayStore catalog.Properties `yaml:"overlay-store"`
 	// ShadowChecks is the share of queries, 0 to 1, that are run again as scans.
-	ShadowChecks float64   `yaml:"shadow-checks"`
-	Catalog      yaml.Node `yaml:"catalog"` // read by package catalog
+	ShadowChecks float64 `yaml:"shadow-checks"`
+	// Planning is the knobs of the cost rule.
+	Planning planning  `yaml:"planning"`
+	Catalog  yaml.Node `yaml:"catalog"` // read by package catalog
 
 	path     string // the file they were read from; "" if none
 	catalogs map[string]map[string]string

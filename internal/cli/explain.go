@@ -66,6 +66,7 @@ func (a *app) explainCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	a.planningFlags(cmd)
 	cmd.Flags().BoolVar(&analyze, "analyze", false, "run the query too")
 	cmd.Flags().BoolVar(&files, "files", false, "list the decision for every data file")
 	cmd.Flags().StringVar(&file, "html", "", "also write the explanation to this file, as an HTML page")

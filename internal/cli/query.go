@@ -85,6 +85,7 @@ func (a *app) queryCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	a.planningFlags(cmd)
 	cmd.Flags().BoolVarP(&f.count, "count", "c", false, "print the number of rows alone")
 	cmd.Flags().BoolVar(&f.stats, "stats", false, "print what the query cost, as one JSON object on standard error")
 	cmd.Flags().BoolVar(&f.exit, "exit-code", false, "exit with 1 if no row passes")
