@@ -20,7 +20,6 @@ type RunWriter struct {
 	files  []*os.File
 	puffin *puffin.Writer
 	out    RunFiles
-	leaves puffin.Blob // of the file at hand, once it has ended
 }
 
 // RunFiles is a finished run.

@@ -44,25 +44,25 @@ func compareFiles(a, b *File) int {
 }
 
 // Bytes is about the memory that the run holds.
-func (r *Run) Bytes() int64 {
-	n := int64(len(r.leaves)) + int64(8*len(r.offsets)) + int64(64*len(r.Files))
-	for i := range r.Files {
-		n += int64(len(r.Files[i].Tag))
+func (x *Run) Bytes() int64 {
+	n := int64(len(x.leaves)) + int64(8*len(x.offsets)) + int64(64*len(x.Files))
+	for i := range x.Files {
+		n += int64(len(x.Files[i].Tag))
 	}
 	return n
 }
 
 // Leaves is how many leaves the run has.
-func (r *Run) Leaves() int { return 1 << r.shape.leafBits }
+func (x *Run) Leaves() int { return 1 << x.shape.leafBits }
 
 // LeafBytes is how long all leaves are together.
-func (r *Run) LeafBytes() int64 {
-	last := r.Leaves() - 1
-	return r.offsetOf(last) + int64(binary.LittleEndian.Uint32(r.leaves[last*leafRecord:]))
+func (x *Run) LeafBytes() int64 {
+	last := x.Leaves() - 1
+	return x.offsetOf(last) + int64(binary.LittleEndian.Uint32(x.leaves[last*leafRecord:]))
 }
 
 // Bits is the width of the run's fingerprints: an absent value hits Keys / 2^Bits entries of a run on average.
-func (r *Run) Bits() int { return r.shape.bits }
+func (x *Run) Bits() int { return x.shape.bits }
 
 // encodeRoot lays a root out. leaves is the directory of the leaves, objects how many of them each object holds.
 func encodeRoot(enc index.Encoding, s *shape, keys uint64, files []File, objects []int, leaves []byte) []byte {
