@@ -150,6 +150,26 @@ func TestListingsByFolder(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 	require.Equal(t, []string{"d/a-b"}, names("", 1))
 	require.Equal(t, []string{"d/a/x", "d/b"}, names(location+"d/a-b", 10))
+	require.Equal(t, []string{"d/b"}, names(location+"d/a/x", 10))
+}
+
+// TestWhereListingsStart: at or before the name in every order that a server may have.
+func TestWhereListingsStart(t *testing.T) {
+	var from atomic.Value
+	s := served(t, func(w http.ResponseWriter, r *http.Request) {
+		from.Store(r.URL.Query().Get("startFrom"))
+		io.WriteString(w, listed())
+	})
+	for after, want := range map[string]string{
+		"": "", "d-1/x": "d-1/x", "d-1/x/y": "d-1/x/y", "d-1/x-y": "d-1/x", "d-1/x/y.z": "d-1/x/y", "d-1/\xff": "d-1/", "c": "",
+	} {
+		if after != "" {
+			after = location + after
+		}
+		_, err := s.List(t.Context(), location+"d-1/", after, 10)
+		require.NoError(t, err)
+		require.Equal(t, want, from.Load(), after)
+	}
 }
 
 // TestListingsStartWhereTheyShould: the service is told where to start.

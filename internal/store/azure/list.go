@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -21,7 +22,7 @@ const (
 )
 
 // List implements store.Store. prefix holds at least the container and the slash behind it. Accounts with a hierarchical namespace
-// list folder by folder; then all that has the prefix is read and sorted.
+// list folder by folder, and the folders, too; where there are some, all that has the prefix is read and sorted.
 func (s *Store) List(ctx context.Context, prefix, after string, most int) ([]store.Info, error) {
 	if ctx.Err() != nil {
 		return nil, fault.About(prefix, ctx.Err())
@@ -56,7 +57,21 @@ type lister struct {
 	prefix    string
 	place     place
 	all       bool // whatever the order, else it ends where the order breaks
-	unordered bool // the order broke
+	unordered bool // the order broke, or may break: there are folders
+}
+
+// safe is where a listing starts that misses nothing behind start, whether the server orders by bytes or by folder: up to the first
+// byte behind the prefix that sorts before a slash.
+func (l *lister) safe(start string) string {
+	rest, within := strings.CutPrefix(start, l.place.name)
+	if !within {
+		return ""
+	}
+	at := strings.IndexFunc(rest, func(r rune) bool { return r < '/' || r == utf8.RuneError })
+	if at >= 0 {
+		rest = rest[:at]
+	}
+	return l.place.name + rest
 }
 
 // list gives up to most blobs behind start. Servers that do not know where to start are read from the beginning.
@@ -66,12 +81,13 @@ func (l *lister) list(ctx context.Context, start string, most int) ([]store.Info
 		o.Prefix = &l.place.name
 	}
 	var out []store.Info
+	last := ""
 	for first := true; ; first = false {
 		n := int32(min(most-len(out)+1, pageMost))
 		o.MaxResults = &n
 		from := ctx
-		if start != "" && first && !l.all {
-			from = context.WithValue(ctx, startKey{}, strings.ToValidUTF8(start, ""))
+		if first && !l.all {
+			from = context.WithValue(ctx, startKey{}, l.safe(start))
 		}
 		page, err := l.page(from, o)
 		if err != nil {
@@ -79,12 +95,13 @@ func (l *lister) list(ctx context.Context, start string, most int) ([]store.Info
 		}
 		for _, item := range page.Segment.BlobItems {
 			i, object := l.item(item)
-			if !object || start != "" && strings.TrimPrefix(i.Key, l.place.base) <= start {
-				continue
-			}
-			if k := len(out); k > 0 && out[k-1].Key >= i.Key && !l.all {
+			name := strings.TrimPrefix(i.Key, l.place.base)
+			if !l.all && (!object || name <= last) {
 				l.unordered = true
 				return nil, nil
+			}
+			if last = name; !object || start != "" && name <= start {
+				continue
 			}
 			if len(out) == most {
 				return l.full(out)

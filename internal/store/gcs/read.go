@@ -40,9 +40,12 @@ func (g getter) Get(ctx context.Context, key string, tag store.Tag, q store.Span
 	if tag != "" {
 		query.Set("ifGenerationMatch", condition(tag))
 	}
-	c := call{method: http.MethodGet, url: g.url("/storage/v1", p, true, query)}
+	c := call{
+		method: http.MethodGet, url: g.url("/storage/v1", p, true, query),
+		header: map[string]string{"Accept-Encoding": "gzip"}, // objects stored compressed come as they are stored
+	}
 	if r := ranges.Header(q); r != "" {
-		c.header = map[string]string{"Range": r}
+		c.header["Range"] = r
 	}
 	resp, err := g.send(ctx, key, p, ranging, c)
 	if err != nil {

@@ -101,7 +101,6 @@ func (s *Store) once(ctx context.Context, token string, c call) (*http.Response,
 	}
 	req.ContentLength = c.size
 	req.Header.Set("User-Agent", "skomer")
-	req.Header.Set("Accept-Encoding", "gzip") // objects stored compressed come as they are stored
 	for name, value := range c.header {
 		req.Header.Set(name, value)
 	}
