@@ -26,6 +26,9 @@ func Locate(root string, t Table) string {
 // URIs; links of local paths are followed.
 func CheckApart(prefix, tableLocation string) error {
 	o, t := place(prefix), place(tableLocation)
+	if anyAccount(o) || anyAccount(t) { // it may be the other's
+		o, t = withoutAccount(o), withoutAccount(t)
+	}
 	fix := "choose an overlay root outside of the table"
 	switch {
 	case within(o, t):
@@ -40,7 +43,7 @@ func CheckApart(prefix, tableLocation string) error {
 func within(a, b string) bool { return a == b || strings.HasPrefix(a, strings.TrimRight(b, "/")+"/") }
 
 // schemes maps spellings of one store to one.
-var schemes = map[string]string{"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "abfs", "wasb": "abfs"}
+var schemes = map[string]string{"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs", "wasbs": "abfs", "wasb": "abfs", "az": "abfs"}
 
 // place is a location in one spelling: scheme, bucket and cleaned path; for local paths the path with links followed.
 func place(location string) string {
@@ -50,6 +53,9 @@ func place(location string) string {
 		scheme = strings.ToLower(scheme)
 		if s, ok := schemes[scheme]; ok {
 			scheme = s
+		}
+		if scheme == "abfs" {
+			rest = container(rest)
 		}
 		return scheme + "://" + strings.TrimLeft(path.Clean("/"+rest), "/")
 	case ok:
@@ -63,6 +69,33 @@ func place(location string) string {
 		location = p
 	}
 	return "file://" + resolve(location)
+}
+
+// container is a location of Azure without its scheme, whose account is named alike by each of its hosts: container@account/name.
+func container(rest string) string {
+	authority, name, _ := strings.Cut(rest, "/")
+	of, host, _ := strings.Cut(authority, "@")
+	account, _, _ := strings.Cut(host, ".")
+	if account != "" {
+		of += "@" + strings.ToLower(account)
+	}
+	return of + "/" + name
+}
+
+// anyAccount reports whether a place is in Azure and names no account: the configuration does.
+func anyAccount(place string) bool {
+	rest, azure := strings.CutPrefix(place, "abfs://")
+	authority, _, _ := strings.Cut(rest, "/")
+	return azure && !strings.Contains(authority, "@")
+}
+
+func withoutAccount(place string) string {
+	scheme, rest, _ := strings.Cut(place, "://")
+	if authority, name, ok := strings.Cut(rest, "/"); scheme == "abfs" && ok {
+		of, _, _ := strings.Cut(authority, "@")
+		return scheme + "://" + of + "/" + name
+	}
+	return place
 }
 
 // resolve follows the links of the longest part of a local path that exists.
