@@ -16,6 +16,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/store"
@@ -264,4 +265,33 @@ func copyOf(t *testing.T, from store.Store) store.Store {
 		require.NoError(t, err)
 	}
 	return to
+}
+
+// TestU03OtherIncarnationsAreNotMerged: neither the same file twice nor a file that was overwritten gets into one segment with itself, nor
+// what was read in another way.
+func TestU03OtherIncarnationsAreNotMerged(t *testing.T) {
+	of := func(edit func(*member), files ...overlay.Identity) *member {
+		m := &member{files: files, rec: &lineage.Record{BlobType: "skomer.ordered.v1", ReadFieldIDs: []int{1}}}
+		m.Rows, m.Columns = 10, []lineage.Column{{FieldID: 1, LeafPath: "id", Resolved: "id", Encoding: "key-v1:long"}}
+		edit(m)
+		return m
+	}
+	same := func(*member) {}
+	file := func(path string, size int64, tag store.Tag) overlay.Identity {
+		return overlay.Identity{Path: path, Size: size, Records: 5, Tag: tag}
+	}
+	group := []*member{of(same, file("a", 1, "x"), file("b", 1, "x"))}
+	require.True(t, mergeable(group, of(same, file("c", 1, "x"))))
+	for what, m := range map[string]*member{
+		"the same file":     of(same, file("c", 1, "x"), file("b", 1, "x")),
+		"another tag":       of(same, file("b", 1, "y")),
+		"another size":      of(same, file("b", 2, "x")),
+		"too many rows":     of(func(m *member) { m.Rows = 1<<32 - 5 }, file("c", 1, "x")),
+		"another leaf":      of(func(m *member) { m.Columns[0].LeafPath = "ID" }, file("c", 1, "x")),
+		"another encoding":  of(func(m *member) { m.Columns[0].Encoding = "key-v1:int" }, file("c", 1, "x")),
+		"other columns":     of(func(m *member) { m.rec.ReadFieldIDs = []int{1, 2} }, file("c", 1, "x")),
+		"another blob type": of(func(m *member) { m.rec.BlobType = "skomer.ordered.v2" }, file("c", 1, "x")),
+	} {
+		require.False(t, mergeable(group, m), what)
+	}
 }
