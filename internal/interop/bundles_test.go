@@ -48,7 +48,7 @@ func bundles(t *testing.T, location string) []string {
 	table, err := client.Open(ctx, location, skomer.TableOptions{Overlay: overlay})
 	require.NoError(t, err)
 	require.NoError(t, table.Mount(ctx))
-	for _, expr := range []string{"zonemap(i)", "bloom(s)", "ordered(l)", "ordered(d)"} {
+	for _, expr := range []string{"zonemap(i)", "bloom(s)", "ordered(l)", "ordered(d)", "sketch(l)", "sketch(s)"} {
 		_, err := table.AddIndex(ctx, expr)
 		require.NoError(t, err)
 	}
