@@ -280,10 +280,16 @@ func TestExpressions(t *testing.T) {
 			for range n {
 				path := filepath.Join(data, fmt.Sprintf("%08x.parquet", rng.Uint32()))
 				var docs []tabletest.Document
-				for i := range rng.IntN(120) {
-					docs = append(docs, drawDocument(rng, int64(i), pool))
+				group := []int{9, 1000}[rng.IntN(2)]
+				n := rng.IntN(120)
+				for i := range n {
+					d := drawDocument(rng, int64(i), pool)
+					if d.Attrs == nil && ((i+1)%group == 0 || i+1 == n) { // see WriteDocuments
+						d.Attrs = map[string]*string{"none": nil}
+					}
+					docs = append(docs, d)
 				}
-				if err := tabletest.WriteDocuments(path, docs, []int64{9, 1000}[rng.IntN(2)]); err != nil {
+				if err := tabletest.WriteDocuments(path, docs, group); err != nil {
 					t.Fatal(err)
 				}
 				info, err := os.Stat(path)

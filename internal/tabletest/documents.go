@@ -2,6 +2,7 @@ package tabletest
 
 import (
 	"os"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -36,16 +37,21 @@ func DocumentSchema() *column.Schema {
 	}}
 }
 
-// WriteDocuments writes rows as a Parquet file.
-func WriteDocuments(path string, rows []Document, rowsPerGroup int64) error {
+// WriteDocuments writes rows as a Parquet file. The writer makes empty maps of null ones that end a row group, so that none may.
+func WriteDocuments(path string, rows []Document, rowsPerGroup int) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	w := parquet.NewGenericWriter[Document](f, parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.PageBufferSize(512))
-	if _, err := w.Write(rows); err != nil {
-		return err
+	w := parquet.NewGenericWriter[Document](f, parquet.PageBufferSize(512))
+	for group := range slices.Chunk(rows, rowsPerGroup) {
+		if _, err := w.Write(group); err != nil {
+			return err
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return err
