@@ -16,7 +16,7 @@ func Follow(ctx context.Context, every time.Duration, once func(context.Context)
 		goOn, err := once(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // following ends with its context
 		case !goOn:
 			return err
 		case err != nil:

@@ -293,7 +293,7 @@ func (r *run) compare(ctx context.Context, s suspect, p overlay.Placement, info 
 	case h.err != nil && (fault.Retryable(h.err) || ctx.Err() != nil):
 		return lineage.Verdict{}, h.err
 	case h.err != nil:
-		return lineage.Verdict{Reason: lineage.ContentMismatch, Message: h.err.Error()}, nil
+		return lineage.Verdict{Reason: lineage.ContentMismatch, Message: h.err.Error()}, nil //nolint:nilerr // what cannot be read is not what was indexed
 	}
 	now.File = h.file
 	o.RequireHash = true
