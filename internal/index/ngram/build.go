@@ -3,6 +3,7 @@ package ngram
 import (
 	"encoding/binary"
 	"errors"
+	"unicode"
 
 	"github.com/skomerdb/skomer/internal/analysis"
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -94,6 +95,7 @@ func (b *builder) Close() error {
 // writer writes the body of an artifact, trigram by trigram, and its root. Of a kept trigram the rows go to posting first.
 type writer struct {
 	rows    uint32
+	folding string // the Unicode version of its texts
 	sizes   sizes
 	body    index.Sink
 	posting posting
@@ -114,7 +116,7 @@ type finishedBlock struct {
 }
 
 func newWriter(rows uint32, s sizes, body index.Sink) *writer {
-	return &writer{rows: rows, sizes: s, body: body, last: -1}
+	return &writer{rows: rows, folding: unicode.Version, sizes: s, body: body, last: -1}
 }
 
 // entry starts the entry of a trigram.
@@ -190,6 +192,7 @@ func (w *writer) finish(nulls func(*bytescan.Writer) error) ([]byte, error) {
 		return nil, err
 	}
 	root := index.StartRoot(version, textEncoding)
+	root.String(w.folding)
 	root.Uvarint(uint64(w.rows))
 	root.Uvarint(uint64(w.body.Offset()))
 	root.Bytes(set.Buf)

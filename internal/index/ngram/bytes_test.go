@@ -23,7 +23,7 @@ func TestGoldenInside(t *testing.T) {
 	a, _ := sample(t, Kind{})
 	it.Golden(t, "inside.v1", `
 string [Figs null fig ab '' figure 'a fig' FIG 京 null fig fig fig fig]
-root: 01 version, 0d 00 00 string, 0e rows, 07 body bytes; 02 nulls and their unit; 00 dictionary inside: 08 trigrams,
+root: 01 version, 0d 00 00 string, the Unicode version, 0e rows, 07 body bytes; 02 nulls and their unit; 00 dictionary inside: 08 trigrams,
 postings at 00
 per trigram the gap from the one before, rows << 1 | inside, length, posting: " fi" e9cc8101 in row 6, "a f", "fig" in 9 rows:
 06 bytes: chunk 00, 08 rows - 1, gaps of 02 bits: 0 1 2 0 | 0 2 0 0 | 0 = 24 08 00; "gs" and so on
@@ -45,6 +45,7 @@ func TestHostile(t *testing.T) {
 
 func TestOpenMemory(t *testing.T) {
 	w := index.StartRoot(version, textEncoding)
+	w.String("15.0.0")
 	w.Uvarint(1 << 30)
 	w.Uvarint(1 << 40)
 	w.Uvarint(0)

@@ -1,8 +1,10 @@
 package ngram
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -114,5 +116,30 @@ func TestLongExpressions(t *testing.T) {
 				t.Errorf("%.20s…: %d trigrams", re, n)
 			}
 		})
+	}
+}
+
+// TestOtherUnicode: an artifact whose texts were folded by other tables says nothing of texts, and is not merged.
+func TestOtherUnicode(t *testing.T) {
+	s := it.Open(t, Kind{}, it.Of(str, "abc", "xyz", nil))
+	root := bytes.Replace(s.Root, []byte(unicode.Version), []byte(strings.Repeat("9", len(unicode.Version))), 1)
+	reader, err := Kind{}.Open(root, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := reader.Probe(like("%abc%")).Verdict(); !v.May.Full() {
+		t.Errorf("says %s", v.May)
+	}
+	if v, _, err := it.Run(reader.Probe(it.Test(str, predicate.IsNull)), s.Body); err != nil || !v.Exact() {
+		t.Errorf("nulls: %s, %v", v.May, err)
+	}
+	m, err := index.Concatenated([]uint32{3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := index.Source{Root: root, Rows: 3, Body: bytes.NewReader(s.Body), Size: int64(len(s.Body))}
+	spec := index.Spec{Columns: []column.Path{it.Path(str)}, Rows: 3}
+	if _, reason, err := (Kind{}).Merge(spec, []index.Source{source}, m, index.Budget{}, &it.Body{}); reason == "" || err != nil {
+		t.Errorf("merged: %q, %v", reason, err)
 	}
 }

@@ -12,6 +12,7 @@
 //
 //	root        u8 version = 1
 //	            encoding                   index.Encoding: u8 kind, u8 scale, uv width; of strings
+//	            uv length, Unicode version by whose tables texts were folded, in ASCII
 //	            uv rows                    of the segment
 //	            uv body bytes
 //	            null rows                  index.Unordered: uv count; where 0 < count < rows a unit: uv offset, uv length (0: not kept),
@@ -40,6 +41,7 @@ const (
 	blockTarget = 8 << 10 // of a dictionary block; also the largest that lives in the root
 	maxBlock    = 16 << 10
 	maxRoot     = 1 << 20
+	maxFolding  = 32      // bytes of a Unicode version
 	maxPosting  = 1 << 30 // bytes; a bit per row of the largest segment is half of it
 	maxInside   = 8       // bytes of a posting that stands in the dictionary
 	// A trigram in more rows than a quarter of the segment, and than commonRows, is too frequent: reading its rows costs more than it

@@ -1,6 +1,8 @@
 package ngram
 
 import (
+	"unicode"
+
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
 )
@@ -17,6 +19,9 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		s, err := openSource(&sources[i], i)
 		if err != nil {
 			return nil, "", err
+		}
+		if s.folding != unicode.Version {
+			return nil, "the texts of an artifact were folded by another version of Unicode", nil
 		}
 		j.sources = append(j.sources, s)
 	}

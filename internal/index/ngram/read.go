@@ -2,6 +2,7 @@ package ngram
 
 import (
 	"sort"
+	"unicode"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
@@ -21,7 +22,7 @@ func open(root []byte, rows uint32) (*reader, error) {
 	if r.Err() == nil && enc != textEncoding {
 		r.Fail("values of kind %s", enc.Kind)
 	}
-	x := &reader{rows: rows}
+	x := &reader{rows: rows, folding: r.String(maxFolding)}
 	if n := r.Uvarint(); r.Err() == nil && n != uint64(rows) {
 		r.Fail("covers %d rows, asked to cover %d", n, rows)
 	}
@@ -51,6 +52,7 @@ func open(root []byte, rows uint32) (*reader, error) {
 
 type reader struct {
 	rows     uint32
+	folding  string // the Unicode version of its texts
 	bodySize int64
 	nulls    index.Unordered
 	inside   []byte  // the dictionary block, where it lives in the root
@@ -144,7 +146,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 		return index.Settled(rowset.Maybe(x.rows))
 	case leaf.Op == predicate.IsNull:
 		return x.probeNulls(leaf)
-	case leaf.Negated || leaf.Unknown:
+	case leaf.Negated || leaf.Unknown || x.folding != unicode.Version: // letters of another Unicode may have other cases
 		return index.Settled(rowset.Maybe(x.rows))
 	}
 	p := &probe{reader: x, leaf: leaf, query: queryOf(leaf), found: map[uint32]entry{}, sets: map[uint32]*rowset.Set{}}
