@@ -155,7 +155,7 @@ func (d *draft) admit(a *Artifact, gone map[Identity]bool, lenient bool) (replac
 		if !gone[f] {
 			left++
 		}
-		if !a.WithoutDeleted && d.erased.has(f.eraseKey()) {
+		if len(d.erased) > 0 && !a.WithoutDeleted && d.erased.has(f.eraseKey()) {
 			return nil, "file erased"
 		}
 		if d.taken[claimed{a.IndexID, f}] || d.covered(a.IndexID, f, replaced) {
