@@ -67,7 +67,7 @@ func compactOne(ctx context.Context, old, now, expr string, ratio int) error {
 		}
 		merges = append(merges, time.Since(start).Seconds())
 	}
-	if err := sameAnswers(expr, merged, built); err != nil {
+	if err := sameAnswers(merged, built); err != nil {
 		return err
 	}
 	figure := median(ratios(builds, merges))
@@ -230,7 +230,7 @@ func sourcesFor(sources []held, first, n int) ([]index.Source, *index.OrdinalMap
 
 // sameAnswers asks both what rows hold single values and ranges: a kind that is exact must say the same, any other must not lose a row that
 // the other one is sure of.
-func sameAnswers(expr string, merged, built []held) error {
+func sameAnswers(merged, built []held) error {
 	if len(merged) != len(built) {
 		return fmt.Errorf("%d artifacts merged, %d built", len(merged), len(built))
 	}

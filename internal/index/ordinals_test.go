@@ -21,19 +21,19 @@ func checkMap(t *testing.T, r *rand.Rand, m *OrdinalMap, sent [][]uint32) {
 			from := uint32(r.IntN(len(to) + 1))
 			end := from + uint32(r.IntN(len(to)+1-int(from)))
 			at, kept := from, uint32(0)
-			m.Each(s, rowset.Range{Start: from, End: end}, func(old, new rowset.Range) {
+			m.Each(s, rowset.Range{Start: from, End: end}, func(old, now rowset.Range) {
 				for ; at < old.Start; at++ {
 					if to[at] != Gone {
 						t.Fatalf("row %d of source %d was left out", at, s)
 					}
 				}
 				for i := range old.Len() {
-					if to[old.Start+i] != new.Start+i {
-						t.Fatalf("row %d of source %d goes to %d, want %d", old.Start+i, s, new.Start+i, to[old.Start+i])
+					if to[old.Start+i] != now.Start+i {
+						t.Fatalf("row %d of source %d goes to %d, want %d", old.Start+i, s, now.Start+i, to[old.Start+i])
 					}
 				}
-				if at, kept = old.End, kept+old.Len(); old.Len() != new.Len() || at > end {
-					t.Fatalf("%v became %v within [%d, %d)", old, new, from, end)
+				if at, kept = old.End, kept+old.Len(); old.Len() != now.Len() || at > end {
+					t.Fatalf("%v became %v within [%d, %d)", old, now, from, end)
 				}
 			})
 			for ; at < end; at++ {
@@ -114,7 +114,7 @@ func TestOriginatingMaps(t *testing.T) {
 }
 
 func TestMapsThatLoseOrDoubleRowsAreRefused(t *testing.T) {
-	for what, make := range map[string]func() (*OrdinalMap, uint32){
+	for what, made := range map[string]func() (*OrdinalMap, uint32){
 		"a gap": func() (*OrdinalMap, uint32) {
 			m := NewOrdinalMap([]uint32{4})
 			m.Move(0, rowset.Range{End: 2}, 1)
@@ -148,7 +148,7 @@ func TestMapsThatLoseOrDoubleRowsAreRefused(t *testing.T) {
 			return m, 3
 		},
 	} {
-		m, rows := make()
+		m, rows := made()
 		if err := m.Seal(rows); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -174,6 +173,6 @@ func TestMergesHoldTheirMemoryBound(t *testing.T) {
 		if sink.top > sink.base+limit {
 			t.Errorf("%s holds %.1f MiB while it writes %.1f", e.Name, float64(sink.top-sink.base)/(1<<20), float64(sink.n)/(1<<20))
 		}
-		t.Log(fmt.Sprintf("%s: %.2f MiB held, %.2f written", e.Name, float64(int64(sink.top)-int64(sink.base))/(1<<20), float64(sink.n)/(1<<20)))
+		t.Logf("%s: %.2f MiB held, %.2f written", e.Name, float64(int64(sink.top)-int64(sink.base))/(1<<20), float64(sink.n)/(1<<20))
 	}
 }
