@@ -16,6 +16,7 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/factsblob"
+	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/store"
@@ -452,4 +453,40 @@ func TestKeptFactsAreRead(t *testing.T) {
 	require.EqualValues(t, 3, c.Usage().Waves, "the list, the heads, the sections")
 	require.Equal(t, factsblob.Origin{Path: listed[0].Path, Length: listed[0].Length, Tag: v.parts[0].blob.Tag}, v.parts[0].blob.Origin)
 	require.NotEmpty(t, v.parts[0].blob.Tag)
+}
+
+// TestU54FiltersReachManifests: of a manifest that the list rules out not a byte is read, and of the others only what the filter needs
+// is kept.
+func TestU54FiltersReachManifests(t *testing.T) { // Daft#5588
+	ctx := context.Background()
+	w := create(t, lakewrite.Spec{
+		Schema: schemaOf(0, field(1, "a", column.Int), field(2, "b", column.Int)), Partition: identity(1000, 1, "a"),
+	})
+	bound := func(n int) []byte { return binary.LittleEndian.AppendUint32(nil, uint32(n)) }
+	for day := range 5 {
+		f := data(w, fmt.Sprint("day-", day), facts.PartitionValue{Value: column.IntValue(column.Int, int64(day))})
+		f.Metrics = map[int]lakewrite.Metric{1: {Lower: bound(day), Upper: bound(day)}, 2: {Lower: bound(0), Upper: bound(9)}}
+		appendFiles(t, w, f)
+	}
+	v, err := w.open(t).View(Current())
+	require.NoError(t, err)
+	require.NoError(t, v.list(ctx))
+	require.Len(t, v.parts, 5)
+	for i, p := range v.parts {
+		day := 4 - i // the newest come first
+		p.listed.Partitions = []facts.Summary{{Lower: bound(day), Upper: bound(day)}}
+		if day != 3 {
+			p.path += ".gone"
+		}
+	}
+	leaf := &predicate.Leaf{
+		Column: predicate.Column{Path: v.Shell().Schema.ByID(1)}, Op: predicate.Equal, Values: []column.Value{column.IntValue(column.Int, 3)},
+	}
+	s, ok, err := v.Select(ctx, nil, plan.NewSieve(v.Shell(), &predicate.Tree{Kind: predicate.Test, Leaf: leaf}), 5)
+	require.NoError(t, err)
+	require.True(t, ok)
+	require.Equal(t, 4, s.Ruled)
+	require.Len(t, s.Snapshot.Files.Path, 1)
+	require.Contains(t, s.Snapshot.Files.Path[0], "day-3")
+	require.NotContains(t, v.parts[1].m.Columns, 2)
 }

@@ -151,7 +151,7 @@ func (z *inflater) inflate(dst, raw []byte, limit int64) ([]byte, error) {
 		var err error
 		switch head >> 1 {
 		case 0:
-			err = z.stored(limit)
+			err = z.stored()
 		case 1:
 			z.fixed()
 			err = z.coded(limit)
@@ -172,7 +172,7 @@ func (z *inflater) inflate(dst, raw []byte, limit int64) ([]byte, error) {
 }
 
 // stored copies a block that is not compressed.
-func (z *inflater) stored(limit int64) error {
+func (z *inflater) stored() error {
 	z.hold >>= z.held % 8
 	z.held -= z.held % 8
 	z.at -= int(z.held / 8)
