@@ -262,7 +262,7 @@ func (r *Rows) Stats() Stats {
 	rep := &r.plan.Report
 	u := r.usage.Usage()
 	s.FilesLeft = len(r.plan.Files)
-	s.FilesTotal, s.Requests, s.Bytes, s.Waves = rep.Total, u.Requests(), u.BytesRead, u.Waves
+	s.FilesTotal, s.Requests, s.Bytes, s.Waves, s.Hedges = rep.Total, u.Requests(), u.BytesRead, u.Waves, u.Hedges
 	s.IndexesUsed, s.IndexesMissing = r.exprs(rep.Used), r.exprs(rep.Missing)
 	s.Rejected = map[string]int64{}
 	for _, x := range rep.Rejected {

@@ -121,6 +121,7 @@ type Stats struct {
 	Requests       int64            `json:"requests"`
 	Bytes          int64            `json:"bytes"`
 	Waves          int64            `json:"waves"`
+	Hedges         int64            `json:"hedges,omitempty"` // reads sent once more because they were slow; among the requests
 	IndexesUsed    []string         `json:"indexes_used"`
 	IndexesMissing []string         `json:"indexes_missing"` // indexes that would help and do not cover every file
 	Rejected       map[string]int64 `json:"rejected"`        // artifacts not believed, by reason
