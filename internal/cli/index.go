@@ -18,9 +18,13 @@ const longIndex = `An index is written kind(columns) key=value. The kinds of thi
   bloom(COLUMN)     Bloom filters of each row group: = and IN on columns, contains on lists, with many distinct values
   valueset(COLUMN)  distinct values of each row group: any test, LIKE '%x%' and contains too, on columns with few values
   bitmap(COLUMN)    rows of each value of a file: any test, LIKE '%x%' and contains too, exact rows, on columns with few values
-  ordered(COLUMN)   sorted values with their rows: = IN and ranges, exact rows, on columns in any order
+  ordered(COLUMN)   sorted values with their rows: = IN and ranges, exact rows, on columns in any order; ordered(A, B) sorts by both
   ngram(COLUMN)     pieces of three bytes with their rows: LIKE '%x%', ILIKE and regular expressions on any text
   sketch(COLUMN)    distinct values and quantiles: rules nothing out, but stats, advise and the cost rule know more
+
+COLUMN may be a column, a field of a struct (address.city), of structs in a list (items.sku), the keys or values of a map (map_keys(m),
+map_values(m)), or an expression: tokens(text) for the words of a text, payload -> '$.user.id' for a path in JSON, m['key'] for a
+value of a map. A filter uses the index when it asks the same: payload -> '$.user.id' = '42', contains_token(text, 'error').
 
 Adding and dropping are one small commit each, whatever the size of the table. skomer sync builds what was added.`
 

@@ -30,7 +30,9 @@ func DocumentSchema() *column.Schema {
 	text := column.Of(column.String)
 	item := column.Type{Kind: column.Struct, Fields: []column.Field{{ID: 9, Name: "sku", Type: text}, {ID: 10, Name: "qty", Type: column.Of(column.Int)}}}
 	return &column.Schema{Fields: []column.Field{
-		{ID: 1, Name: "id", Type: column.Of(column.Long), Required: true}, {ID: 2, Name: "message", Type: text}, {ID: 3, Name: "payload", Type: text},
+		{ID: 1, Name: "id", Type: column.Of(column.Long), Required: true},
+		{ID: 2, Name: "message", Type: text},
+		{ID: 3, Name: "payload", Type: text},
 		{ID: 4, Name: "attrs", Type: column.Type{Kind: column.Map, Fields: []column.Field{{ID: 5, Name: "key", Type: text, Required: true}, {ID: 6, Name: "value", Type: text}}}},
 		{ID: 7, Name: "items", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 8, Name: "element", Type: item}}}},
 		{ID: 11, Name: "level", Type: column.Of(column.Int)},

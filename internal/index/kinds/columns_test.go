@@ -16,7 +16,9 @@ import (
 var text = column.Of(column.String)
 
 var documents = &column.Schema{Fields: []column.Field{
-	{ID: 1, Name: "message", Type: text}, {ID: 2, Name: "pay load", Type: text}, {ID: 3, Name: "n", Type: column.Of(column.Long)},
+	{ID: 1, Name: "message", Type: text},
+	{ID: 2, Name: "pay load", Type: text},
+	{ID: 3, Name: "n", Type: column.Of(column.Long)},
 	{ID: 4, Name: "attrs", Type: column.Type{Kind: column.Map, Fields: []column.Field{{ID: 5, Name: "key", Type: text, Required: true}, {ID: 6, Name: "value", Type: text}}}},
 	{ID: 7, Name: "items", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 8, Name: "element", Type: column.Type{Kind: column.Struct, Fields: []column.Field{
 		{ID: 9, Name: "sku", Type: text},

@@ -248,10 +248,10 @@ func (b *binding) contains(list, value *operand) (*predicate.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch t := c.Type(); {
-	case t.Kind == column.List:
+	switch t := c.Type(); t.Kind {
+	case column.List:
 		c.Path = append(c.Path[:len(c.Path):len(c.Path)], t.Fields[0])
-	case t.Kind == column.Map:
+	case column.Map:
 		return nil, at(list.Pos, fault.New(fault.Invalid, c.Name(), "a map has keys and values").
 			WithFix("ask %s.key or %s.value", c.Name(), c.Name()))
 	}
