@@ -50,6 +50,13 @@ func TestSelectionsOfManyFiles(t *testing.T) {
 			packs, err := filepath.Glob(filepath.Join(opened.Overlay(), "data", "*.facts"))
 			require.NoError(t, err)
 			require.NotEmpty(t, packs)
+			if step == 1 {
+				_, err := opened.Sync(ctx, skomer.SyncOptions{})
+				require.NoError(t, err)
+				again, err := filepath.Glob(filepath.Join(opened.Overlay(), "data", "*.facts"))
+				require.NoError(t, err)
+				require.Equal(t, packs, again, "manifests whose facts are kept are not packed again")
+			}
 			if step == 3 {
 				b, err := os.ReadFile(packs[0])
 				require.NoError(t, err)
