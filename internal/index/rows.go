@@ -88,6 +88,7 @@ type RowsWriter struct {
 	in     []rowset.Range // of chunk cur, numbered from its start
 	count  int64
 	end    uint64 // after the last row added
+	reused bool   // one for many sets: it keeps its memory
 }
 
 // Add adds rows that start at or after the end of all rows before; ranges that touch are joined.
@@ -110,7 +111,7 @@ func (w *RowsWriter) Add(r rowset.Range) {
 }
 
 // Reset starts a new set and keeps the memory.
-func (w *RowsWriter) Reset() { *w = RowsWriter{body: w.body[:0], in: w.in[:0]} }
+func (w *RowsWriter) Reset() { *w = RowsWriter{body: w.body[:0], in: w.in[:0], reused: true} }
 
 // Count is the number of rows added.
 func (w *RowsWriter) Count() int64 { return w.count }
@@ -135,7 +136,7 @@ func (w *RowsWriter) flush() {
 	w.body = binary.AppendUvarint(w.body, (w.cur-w.next)<<1|form)
 	w.body = append(w.body, list...)
 	w.chunks, w.next = w.chunks+1, w.cur+1
-	if w.in = w.in[:0]; cap(w.in) > 64 {
+	if w.in = w.in[:0]; cap(w.in) > 64 && !w.reused {
 		w.in = nil // many writers share the memory of a build
 	}
 }
