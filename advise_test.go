@@ -19,7 +19,8 @@ import (
 )
 
 var adviseSchema = &column.Schema{Fields: []column.Field{
-	{ID: 1, Name: "k", Type: column.Of(column.Long)}, {ID: 2, Name: "c", Type: column.Of(column.String)},
+	{ID: 1, Name: "k", Type: column.Of(column.Long)},
+	{ID: 2, Name: "c", Type: column.Of(column.String)},
 	{ID: 3, Name: "payload", Type: column.Of(column.String)},
 }}
 
@@ -40,7 +41,8 @@ func planted(t *testing.T, key func(n int) int64, category func(n int) int) stri
 		for i := range adviseRows {
 			n := f*adviseRows + i
 			rows = append(rows, tabletest.Row{
-				{Val: column.IntValue(column.Long, key(n))}, {Val: column.StringValue(fmt.Sprintf("category-%04d", category(n)))},
+				{Val: column.IntValue(column.Long, key(n))},
+				{Val: column.StringValue(fmt.Sprintf("category-%04d", category(n)))},
 				{Val: column.StringValue(fmt.Sprintf("%060d", n*7919%100003))},
 			})
 		}
@@ -143,8 +145,8 @@ func measured(t *testing.T, dir, expr string, queries []string) float64 {
 	return total / float64(len(queries))
 }
 
-// TestEstimatesHold: what a build really takes lies within the estimate, or at most a factor of two beyond its ends.
-func TestEstimatesHold(t *testing.T) {
+// TestU28EstimatesHold: what a build really takes lies within the estimate, or at most a factor of two beyond its ends.
+func TestU28EstimatesHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	dir := planted(t, func(int) int64 { return r.Int64N(1 << 40) }, func(int) int { return r.IntN(900) })
 	ctx := context.Background()

@@ -135,3 +135,43 @@ func TestStatisticsTellDeletedRowsApart(t *testing.T) {
 	require.EqualValues(t, 2114, s.Deleted)
 	require.EqualValues(t, 17886, s.Live)
 }
+
+// TestExplainDrawsWaves: the waves of an explanation are those that the query waited for, and their requests are among those counted.
+func TestExplainDrawsWaves(t *testing.T) {
+	ctx := context.Background()
+	dir := planted(t, func(n int) int64 { return int64(n * 7919 % 24000) }, func(n int) int { return n % 9 })
+	overlays := filepath.Join(t.TempDir(), "overlays")
+	table := open(t, dir, overlays)
+	require.NoError(t, table.Mount(ctx))
+	for _, expr := range []string{"ordered(k)", "sketch(k)"} {
+		_, err := table.AddIndex(ctx, expr)
+		require.NoError(t, err)
+	}
+	_, err := table.Sync(ctx, skomer.SyncOptions{})
+	require.NoError(t, err)
+	e, err := open(t, dir, overlays).Explain(ctx, skomer.Query{Where: "k = 4711"}, true)
+	require.NoError(t, err)
+	require.NotEmpty(t, e.Waves)
+	requests, bytes, seen := int64(0), int64(0), map[string]bool{}
+	for _, w := range e.Waves {
+		requests, bytes, seen[w.Of] = requests+w.Requests, bytes+w.Bytes, true
+		require.GreaterOrEqual(t, w.Seconds, 0.0)
+	}
+	require.Equal(t, map[string]bool{"index": true, "table": true}, seen)
+	require.LessOrEqual(t, requests, e.Stats.Requests)
+	require.LessOrEqual(t, bytes, e.Stats.Bytes)
+	require.NotNil(t, e.Estimate)
+	require.InDelta(t, 1.0/24000, e.Estimate.Selectivity, 1e-5)
+	e.At(skomer.Price{Name: "p", Get: 1})
+	require.InDelta(t, float64(e.Stats.Requests), e.Money.Query, 1e-9)
+
+	broad, err := open(t, dir, overlays).Explain(ctx, skomer.Query{Where: "k >= 0"}, false)
+	require.NoError(t, err)
+	require.Contains(t, broad.CostRule, "a scan is cheaper")
+	rows, err := open(t, dir, overlays).Query(ctx, skomer.Query{Where: "k < 20000", Limit: -1})
+	require.NoError(t, err)
+	n, err := rows.Count(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 20000, n)
+	require.Contains(t, rows.Stats().IndexesUsed, "ordered(k)", "counts are not left to a scan")
+}

@@ -100,7 +100,7 @@ func (r *Reader) Estimate(ctx context.Context, s *facts.Snapshot, all []kinds.De
 		e.Seconds.add(one.Seconds)
 		e.Indexes = append(e.Indexes, one)
 	}
-	e.reading(x, len(paths))
+	e.reading(x)
 	e.requests(x, len(paths), with)
 	e.memory(with, len(all))
 	return e, nil
@@ -181,7 +181,7 @@ func scaled(d kinds.Declaration, sample []made, e *Estimate) IndexEstimate {
 }
 
 // reading adds the bytes of the columns and the time to decode and hash them.
-func (e *Estimate) reading(x *sample, columns int) {
+func (e *Estimate) reading(x *sample) {
 	var bytes, seconds []float64
 	rows := int64(0)
 	for i := range x.groups {
@@ -220,7 +220,7 @@ func (e *Estimate) memory(with Building, indexes int) {
 	e.Memory = Range{min(e.Read.Low*unit, 2*float64(with.Ahead)), data + min(3*e.Size.High*unit+float64(indexes)*1e6, float64(with.Memory)/2)}
 }
 
-// Seconds of wall time with so many workers on a store.
+// Time is the seconds of wall time with so many workers on a store.
 func (e *Estimate) Time(p plan.Profile, workers int) Range {
 	n := float64(max(workers, 1))
 	out := e.Seconds.times(1 / n)

@@ -3,6 +3,7 @@ package maintain
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"strconv"
@@ -56,7 +57,9 @@ func (m *merging) write(d overlay.Definition, column string, s *sketch.Sketch, p
 		props map[string]string
 	}{
 		{thetaBlob, theta, map[string]string{"ndv": strconv.FormatInt(ndv, 10)}},
-		{sketchBlob, body.Bytes()[len(theta):], nil}, {rootBlob, root, nil}, {sourcesBlob, sources, nil},
+		{sketchBlob, body.Bytes()[len(theta):], nil},
+		{rootBlob, root, nil},
+		{sourcesBlob, sources, nil},
 	} {
 		blob, err := m.file.Append(puffin.Blob{
 			Type: part.kind, Fields: []int32{int32(meta.Field)}, SnapshotID: m.Snapshot.ID, SequenceNumber: m.Snapshot.Sequence, Properties: part.props,
@@ -74,7 +77,8 @@ func (m *merging) write(d overlay.Definition, column string, s *sketch.Sketch, p
 		return err
 	}
 	m.put = append(m.put, overlay.Derived{
-		Kind: SketchKind, Name: d.ID, Index: d.ID, Off: start, Len: end - start, CRC: bytescan.CRC32C(m.out.Bytes()[start:end]), Meta: raw,
+		Kind: SketchKind, Name: d.ID, Index: d.ID, Off: start, Len: end - start, CRC: bytescan.CRC32C(m.out.Bytes()[start:end]),
+		SHA256: sha256.Sum256(m.out.Bytes()[start:end]), Meta: raw,
 	})
 	return nil
 }
@@ -114,7 +118,7 @@ func readDerived(ctx context.Context, st store.Store, prefix string, d overlay.D
 	if res.Err != nil {
 		return nil, nil, fault.About(key, res.Err)
 	}
-	if err := bytescan.CheckCRC(key, res.Data[0], d.CRC); err != nil {
+	if err := d.Check(res.Data[0]); err != nil {
 		return nil, nil, err
 	}
 	r := bytescan.NewReader(key, res.Data[0])

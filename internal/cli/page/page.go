@@ -58,14 +58,18 @@ type estimate struct {
 func Write(w io.Writer, e *skomer.Explanation) error {
 	d := data{Explanation: e, Title: "skomer explain " + e.Table, Headline: headline(e), Bars: bars(e.Waves), Groups: groups(e.Files)}
 	d.Facts = [][2]string{
-		{"snapshot", fmt.Sprint(e.SnapshotID)}, {"overlay version", fmt.Sprint(e.OverlayVersion)}, {"files", fmt.Sprint(e.FilesTotal)},
-		{"ruled out by the table's metadata", fmt.Sprint(e.FilesPruned)}, {"ruled out by indexes", fmt.Sprint(e.FilesRuledOut)},
+		{"snapshot", fmt.Sprint(e.SnapshotID)},
+		{"overlay version", fmt.Sprint(e.OverlayVersion)},
+		{"files", fmt.Sprint(e.FilesTotal)},
+		{"ruled out by the table's metadata", fmt.Sprint(e.FilesPruned)},
+		{"ruled out by indexes", fmt.Sprint(e.FilesRuledOut)},
 		{"left to read", fmt.Sprintf("%d, %s of %s", e.FilesKept, Size(e.KeptBytes), Size(e.ScanBytes))},
 		{"rows that may match", fmt.Sprintf("%d, %d of them surely", e.RowsMay, e.RowsMust)},
 	}
 	if x := e.Estimate; x != nil {
 		d.Estimates = []estimate{
-			{"a plain scan of the filter's columns", x.Scan, seconds(x.Scan.Seconds)}, {"asking the indexes", x.Index, seconds(x.Index.Seconds)},
+			{"a plain scan of the filter's columns", x.Scan, seconds(x.Scan.Seconds)},
+			{"asking the indexes", x.Index, seconds(x.Index.Seconds)},
 			{"what the scan then takes less", x.Saved, seconds(x.Saved.Seconds)},
 		}
 	}

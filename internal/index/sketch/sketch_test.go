@@ -52,7 +52,7 @@ func longs(t testing.TB, first, n, times int) *Sketch {
 		t.Fatal(err)
 	}
 	batch := make([]int64, 0, 8192)
-	for i := 0; i < n*times; i++ {
+	for i := range n * times {
 		batch = append(batch, int64(first+i%n))
 		if len(batch) == cap(batch) || i == n*times-1 {
 			v := &column.Vector{Type: typ, Len: len(batch), Fixed: column.BytesOf(batch)}

@@ -18,7 +18,7 @@ type Summary struct {
 	Counts
 	Distinct Estimate `json:"distinct"`
 	HLL      float64  `json:"hll"`
-	// Quantiles are keys at Ranks, cut to 32 bytes; none where no value is known.
+	// Quantiles are keys at Ranks, cut to 32 bytes, so that values that differ behind them are taken as one; none where no value is known.
 	Quantiles [][]byte `json:"quantiles,omitempty"`
 }
 
@@ -80,7 +80,11 @@ func (s *Summary) Share(iv index.Interval) (share float64, ok bool) {
 	return max(0, high-low), true
 }
 
-// point is the share of one value: that of an average value, unless it fills the space between quantiles.
+// gap is the most that lies between two quantiles.
+const gap = 1.0 / 32
+
+// point is the share of one value: that of an average value, within what the quantiles leave for it. A value that is none of them is less
+// frequent than the space between two.
 func (s *Summary) point(key []byte) float64 {
 	key = key[:min(len(key), summaryKey)]
 	q := s.Quantiles
@@ -90,10 +94,11 @@ func (s *Summary) point(key []byte) float64 {
 	first := sort.Search(len(q), func(i int) bool { return bytes.Compare(q[i], key) >= 0 })
 	last := sort.Search(len(q), func(i int) bool { return bytes.Compare(q[i], key) > 0 }) - 1
 	average := 1 / max(s.Distinct.Value, 1)
-	if last <= first {
-		return average
+	if last < first {
+		return min(average, gap)
 	}
-	return max(average, Ranks[last]-Ranks[first])
+	sure := Ranks[last] - Ranks[first]
+	return min(max(average, sure), sure+2*gap)
 }
 
 // position is the share of values below a key, or at and below it, between quantiles by the distance from their keys.

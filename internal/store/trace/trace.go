@@ -49,7 +49,9 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New logs what inner reads under the name of.
-func New(inner store.Store, log *Log, of string) *Store { return &Store{Store: inner, log: log, of: of} }
+func New(inner store.Store, log *Log, of string) *Store {
+	return &Store{Store: inner, log: log, of: of}
+}
 
 // Fetch implements store.Store.
 func (s *Store) Fetch(ctx context.Context, reads []store.Read) []store.Result {
