@@ -154,5 +154,8 @@ func (t *Table) newest(ctx context.Context) (*facts.Snapshot, error) {
 
 // phases is what a sync does after its builds, in this order.
 func (t *Table) phases() []maintain.Phase {
+	if t.overlay.Keyed() { // file maps and facts are not believed there
+		return []maintain.Phase{maintain.MergeSketches(), t.consolidating()}
+	}
 	return []maintain.Phase{maintain.MapFiles(t.client.runs), maintain.MergeSketches(), t.keepFacts(), t.consolidating()}
 }

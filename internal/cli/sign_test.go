@@ -46,7 +46,7 @@ func TestSignedOverlays(t *testing.T) {
 }
 
 func TestAnUnsignedOverlayIsIgnoredWhereAKeyIsConfigured(t *testing.T) {
-	s, answer, _ := indexed(t)
+	s, answer, where := indexed(t)
 	t.Setenv("SKOMER_OVERLAY_KEY", oneKey)
 	r := s.try("query", "TABLE", "-c", "-w", "flight_id = '7CBWH4K3'", "--stats")
 	require.Contains(t, r.err, `"indexes_used":[]`)
@@ -55,6 +55,9 @@ func TestAnUnsignedOverlayIsIgnoredWhereAKeyIsConfigured(t *testing.T) {
 	require.Equal(t, exitOK, s.try("status", "TABLE", "--fail-on", "coverage<100,rejected>0").code)
 	s.same(answer, "signed")
 	s.run("sync", "TABLE")
+	before := bytesBelow(t, where, "")
+	s.run("sync", "TABLE")
+	require.InDelta(t, before, bytesBelow(t, where, ""), 4096, "what is not believed is not made again and again")
 	s.run("vacuum", "TABLE", "--retain", "1", "--grace", "0s")
 	s.same(answer, "and looked after")
 }

@@ -55,6 +55,9 @@ func mappable(s *facts.Snapshot, d overlay.Definition) (build.Index, bool) {
 // feeds is the indexes of a build whose file maps its files are to be entered in.
 func (r *run) feeds(missing []overlay.Definition) []build.Index {
 	var out []build.Index
+	if r.Overlay.Keyed() {
+		return nil // blocks of runs have no checksum that is a proof
+	}
 	for _, d := range Mapped(r.base.Indexes()) {
 		if !slices.ContainsFunc(missing, func(m overlay.Definition) bool { return m.ID == d.ID }) {
 			continue

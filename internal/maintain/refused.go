@@ -3,6 +3,7 @@ package maintain
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -84,7 +85,7 @@ func (x *Refused) load(ctx context.Context, st store.Store, o *overlay.Overlay, 
 			if known, asked := lists[e.Key]; !asked || known != nil {
 				continue
 			}
-			if r := results[next]; r.Err == nil && bytescan.CRC32C(r.Data[0]) == e.CRC {
+			if r := results[next]; r.Err == nil && e.Check(r.Data[0]) == nil {
 				lists[e.Key] = parseRefused(r.Data[0])
 			}
 			next++
@@ -178,7 +179,7 @@ func (x *Refused) write(ctx context.Context, st store.Store, o *overlay.Overlay,
 		x.lists, x.live = map[string]*refusedList{}, map[target]refusal{}
 	}
 	x.lists[key] = l
-	return overlay.Derived{Kind: refusedKind, Key: key, Len: int64(len(raw)), CRC: bytescan.CRC32C(raw)}, nil
+	return overlay.Derived{Kind: refusedKind, Key: key, Len: int64(len(raw)), CRC: bytescan.CRC32C(raw), SHA256: sha256.Sum256(raw)}, nil
 }
 
 // merged is the change that makes one list of the many lists of an index; nil where none has many. keep tells which refusals still hold.

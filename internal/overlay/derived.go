@@ -100,7 +100,7 @@ func (e *Derived) Check(raw []byte) error {
 }
 
 func (v *Version) speaks(e *Derived) bool {
-	if v.overlay != nil && v.overlay.keyed() && e.Len > 0 && e.SHA256 == [32]byte{} {
+	if v.overlay != nil && v.overlay.Keyed() && e.Len > 0 && e.SHA256 == [32]byte{} {
 		return false
 	}
 	if e.Index == "" {

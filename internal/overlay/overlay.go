@@ -266,7 +266,7 @@ func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*c
 			ref := &v.body.chunks[i]
 			open = append(open, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
 			spans := []store.Span{{Off: 0, Len: c.hotLen}}
-			if o.keyed() {
+			if o.Keyed() {
 				spans = append(spans, store.Span{Off: c.hotLen, Len: c.wideLen})
 			}
 			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: spans})
@@ -275,7 +275,7 @@ func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*c
 	for i, c := range v.body.lists {
 		if v.lists[i] = lists[c.name]; v.lists[i] == nil {
 			ref := &v.body.lists[i]
-			open = append(open, func(raw [][]byte) (err error) { v.lists[i], err = ref.open(raw[0], o.keyed()); return err })
+			open = append(open, func(raw [][]byte) (err error) { v.lists[i], err = ref.open(raw[0], o.Keyed()); return err })
 			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 		}
 	}

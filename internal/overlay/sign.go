@@ -20,12 +20,13 @@ func macOf(key, b []byte) []byte {
 	return h.Sum(nil)
 }
 
-func (o *Overlay) keyed() bool { return len(o.opts.Key) > 0 }
+// Keyed reports whether versions are signed: then derived objects whose entry has no SHA-256 are not listed, and not worth making.
+func (o *Overlay) Keyed() bool { return len(o.opts.Key) > 0 }
 
 // verify refuses a body that is not signed with the overlay's key, if it has one.
 func (o *Overlay) verify(key string, b *body) error {
 	switch {
-	case !o.keyed():
+	case !o.Keyed():
 		return nil
 	case b.mac == nil:
 		return fault.New(fault.Refused, key, "is not signed, and an overlay key is configured").
@@ -39,7 +40,7 @@ func (o *Overlay) verify(key string, b *body) error {
 
 // mayFollow refuses to put an unsigned version on top of a signed one: who has the key would not believe it.
 func (o *Overlay) mayFollow(base *Version) error {
-	if base.body.mac != nil && !o.keyed() {
+	if base.body.mac != nil && !o.Keyed() {
 		return fault.New(fault.Refused, o.prefix, "the overlay is signed, and no overlay key is configured").
 			WithFix("set overlay-key in skomer.yaml or SKOMER_OVERLAY_KEY")
 	}
@@ -60,7 +61,7 @@ func checkSum(what string, want [32]byte, parts ...[]byte) error {
 
 // Sign makes the newest version, signed with the overlay's key, the newest one, whoever wrote it and signed it with whatever key.
 func (o *Overlay) Sign(ctx context.Context) (*Version, error) {
-	if !o.keyed() {
+	if !o.Keyed() {
 		return nil, fault.New(fault.Invalid, "overlay-key", "is not configured")
 	}
 	trusting := Open(o.store, o.prefix, Options{Now: o.opts.Now})

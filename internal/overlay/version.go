@@ -216,7 +216,7 @@ func (v *Version) Artifact(at Place) (a ArtifactInfo, ok bool) {
 		}
 		a.RootInline = w.chunk.heap[inline:end:end]
 	}
-	if v.overlay != nil && v.overlay.keyed() {
+	if v.overlay != nil && v.overlay.Keyed() {
 		wide := w.chunk.wide.Load()
 		if wide == nil {
 			return a, false
