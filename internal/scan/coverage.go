@@ -221,6 +221,19 @@ func (m *Maps) kept(s *facts.Snapshot, v *overlay.Version, field int) (c *Covera
 	return nil, false
 }
 
+// drop forgets what is worth least: what another version than v says, then what is made anew with the least work.
+func (m *Maps) drop(v *overlay.Version) {
+	worst := 0
+	for i := range m.known {
+		a, b := &m.known[i], &m.known[worst]
+		stale := a.version != v && b.version == v
+		if stale || (a.version != v) == (b.version != v) && a.snapshot.Files.Len() < b.snapshot.Files.Len() {
+			worst = i
+		}
+	}
+	m.known = slices.Delete(m.known, worst, worst+1)
+}
+
 func (m *Maps) keep(s *facts.Snapshot, v *overlay.Version, field int, c *Coverage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,7 +244,7 @@ func (m *Maps) keep(s *facts.Snapshot, v *overlay.Version, field int, c *Coverag
 		}
 	}
 	if len(m.known) == maxCoverages {
-		m.known = slices.Delete(m.known, 0, 1)
+		m.drop(v)
 	}
 	m.known = append(m.known, knownCoverage{s, v, map[int]*Coverage{field: c}})
 }
