@@ -26,6 +26,9 @@ func TestPlanUnitesWithinTheGap(t *testing.T) {
 	} {
 		require.Equal(t, want, plan(t, 100, gap, c, a, b).Requests, "gap %d", gap)
 		require.Equal(t, want, plan(t, -1, gap, c, a, b).Requests, "gap %d", gap)
+		narrowed, err := store.PlanRead(store.Read{Key: "o", Spans: []store.Span{c, a, b}, Gap: gap}, 100, 50)
+		require.NoError(t, err)
+		require.Equal(t, want, narrowed.Requests, "a read's own gap %d", gap)
 	}
 	require.Equal(t, []store.Span{{Off: 10, Len: 20}}, plan(t, 100, 0, store.Span{Off: 10, Len: 20}, store.Span{Off: 12, Len: 3}, store.Span{Off: 30}).Requests, "spans within spans")
 	require.Empty(t, plan(t, 100, 0, store.Span{Off: 3}).Requests, "no bytes, no request")
