@@ -58,7 +58,22 @@ func Cover(s *facts.Snapshot, runs []*wave.ListedRun, o lineage.Options) *Covera
 		}
 		c.add(s, r, keys, o)
 	}
+	c.forgive(s)
 	return c
+}
+
+// forgive forgets rejections of files that another run speaks for.
+func (c *Coverage) forgive(s *facts.Snapshot) {
+	if len(c.Rejected) == 0 {
+		return
+	}
+	covered := map[string]bool{}
+	for i, path := range s.Files.Path {
+		if c.Covers(i) {
+			covered[path] = true
+		}
+	}
+	c.Rejected = slices.DeleteFunc(c.Rejected, func(x Rejection) bool { return covered[x.File] })
 }
 
 // rejectRun is why a run as a whole may not speak, or nil.
