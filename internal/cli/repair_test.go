@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer"
+)
+
+// TestRepairScrubReindex goes through the commands that look after what a sync has built.
+func TestRepairScrubReindex(t *testing.T) {
+	s := newShell(t)
+	s.run("mount", "TABLE", "--overlay", "over")
+	s.run("index", "add", "TABLE", "--overlay", "over", "ordered(delay)")
+	require.Contains(t, s.run("sync", "TABLE", "--overlay", "over", "--sweep", "--until", "100%", "--max-cost", "5", "--workers", "1"), "swept")
+	require.Contains(t, s.run("repair", "TABLE", "--overlay", "over"), "nothing to repair")
+	require.Contains(t, s.run("scrub", "TABLE", "--overlay", "over", "--max-bytes", "5GB"), "all of them were seen")
+	require.Contains(t, s.run("reindex", "TABLE", "--overlay", "over"), "artifacts")
+
+	var gone string
+	require.NoError(t, filepath.WalkDir(filepath.Join("over", "data"), func(path string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".puffin") && !strings.Contains(path, "-map") {
+			gone = path
+		}
+		return err
+	}))
+	require.NoError(t, os.Remove(gone))
+	require.Contains(t, s.run("repair", "TABLE", "--overlay", "over", "--dry-run"), "to withdraw and build anew: unreadable")
+	r := s.try("scrub", "TABLE", "--overlay", "over", "-o", "json")
+	require.Equal(t, exitUnhealthy, r.code)
+	var report skomer.ScrubReport
+	require.NoError(t, json.Unmarshal([]byte(r.out), &report))
+	require.NotEmpty(t, report.Findings)
+	s.run("sync", "TABLE", "--overlay", "over")
+	require.Contains(t, s.run("repair", "TABLE", "--overlay", "over"), "nothing to repair")
+	require.Equal(t, exitOK, s.try("status", "TABLE", "--overlay", "over", "--fail-on", "coverage<100").code)
+}
+
+// TestSyncFlagsContradict: flags that mean nothing together, or nothing at all, are refused before anything is opened.
+func TestSyncFlagsContradict(t *testing.T) {
+	s := newShell(t)
+	for _, flags := range [][]string{
+		{"sync", "TABLE", "--once", "--follow", "1m"}, {"sync", "TABLE", "--follow", "0s"}, {"sync", "TABLE", "--sweep-every", "1h"},
+		{"sync", "TABLE", "--until", "0"}, {"sync", "TABLE", "--until", "most"}, {"sync", "TABLE", "--max-cost", "-1"},
+		{"sync", "TABLE", "--workers", "-1"}, {"scrub", "TABLE", "--sample", "0"}, {"scrub", "TABLE", "--sample", "101%"},
+		{"scrub", "TABLE", "--max-bytes", "many"}, {"scrub", "TABLE", "--max-bytes", "5XB"},
+	} {
+		require.Equal(t, exitUsage, s.try(flags...).code, flags)
+	}
+}
+
+func TestSizesAreRead(t *testing.T) {
+	for text, want := range map[string]int64{"12": 12, "500MB": 5e8, "1.5 GB": 15e8, "2kb": 2000, "1TB": 1e12} {
+		n, err := parseSize(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, n)
+	}
+}
