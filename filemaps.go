@@ -18,6 +18,8 @@ type FileMap struct {
 	Rows  int64 `json:"rows_covered"` // of the current snapshot
 	// Memory is what queries hold of it between them: file lists and directories of leaves.
 	Memory int64 `json:"memory"`
+	// Rejected is how many files it does not count for, though it did: their artifacts are asked instead.
+	Rejected int `json:"rejected"`
 }
 
 // fileMaps fills in what file maps the indexes own. What cannot be read covers nothing.
@@ -40,13 +42,17 @@ func (t *Table) fileMaps(ctx context.Context, st *Status, s *facts.Snapshot, v *
 			m.Memory += r.Run.Bytes()
 		}
 		c := scan.Cover(s, runs, o)
+		covered := map[string]bool{}
 		for i, n := range s.Files.Records {
 			if c.Covers(i) {
 				m.Rows += n
+				covered[s.Files.Path[i]] = true
 			}
 		}
 		for _, x := range c.Rejected {
-			st.Rejected[x.Reason]++
+			if !covered[x.File] { // else a newer run has taken its place
+				m.Rejected++
+			}
 		}
 		for i := range st.Indexes {
 			if st.Indexes[i].ID == d.ID {
