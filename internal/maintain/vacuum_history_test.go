@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,14 +30,14 @@ func scenario(t *testing.T) *world {
 	w.commit(overlay.AddIndex(overlay.Definition{Kind: "zonemap", KindVersion: 1, FieldIDs: []int{2}}))
 	w.begin("never")
 	w.put("data/stray")
-	w.now = w.now.Add(5 * hour)
+	w.pass(5 * hour)
 	v, err := w.o.Latest(t.Context())
 	require.NoError(t, err)
 	old := w.index
 	w.index = v.Indexes()[1].ID
 	w.build("a")
 	w.commit(overlay.DropIndex(old))
-	w.now = w.now.Add(5 * hour)
+	w.pass(5 * hour)
 	w.build("b")
 	return w
 }
@@ -59,7 +60,7 @@ func TestAVacuumThatIsCutShortLosesNothing(t *testing.T) {
 			w := scenario(t)
 			broken := faulty.New(w.store, uint64(n), faulty.Rule{Nth: n, Err: faulty.Class(fault.Invalid), After: after})
 			cut := c
-			cut.Overlay = overlay.Open(broken, "o", overlay.Options{Now: func() int64 { return w.now.UnixMilli() }})
+			cut.Overlay = overlay.Open(broken, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }})
 			cut.Store = broken
 			_, err := cut.Run(t.Context())
 			cut.Overlay.Close()
@@ -70,7 +71,7 @@ func TestAVacuumThatIsCutShortLosesNothing(t *testing.T) {
 			}
 			ran++
 			w.o = overlay.Open(w.store, "o", overlay.Options{})
-			w.now = w.now.Add(2 * hour) // what the first run wrote is past the grace period
+			w.pass(2 * hour) // what the first run wrote is past the grace period
 			w.vacuumed(c)
 			require.Equal(t, want, w.payloads(), "operation %d", n)
 		}
@@ -90,7 +91,7 @@ func TestVacuumHistories(t *testing.T) {
 		w := newWorld(t, rnd)
 		dead := map[string]bool{}
 		for range 60 {
-			w.now = w.now.Add(time.Duration(rnd.IntN(90)) * time.Minute)
+			w.pass(time.Duration(rnd.IntN(90)) * time.Minute)
 			w.step(dead)
 		}
 		for id := range maps.Clone(w.open) {
@@ -98,9 +99,9 @@ func TestVacuumHistories(t *testing.T) {
 				require.Empty(t, w.finish(id).Discarded)
 			}
 		}
-		w.now = w.now.Add(100 * hour)
+		w.pass(100 * hour)
 		w.vacuumed(Vacuum{Retain: 1, Grace: hour, Abandoned: 24 * hour, AllowEmpty: true})
-		w.now = w.now.Add(100 * hour)
+		w.pass(100 * hour)
 		w.vacuumed(Vacuum{Retain: 1, Grace: hour, Abandoned: 24 * hour, AllowEmpty: true})
 		named := w.whole()
 		for _, key := range w.payloads() {
@@ -150,7 +151,7 @@ func (w *world) step(dead map[string]bool) {
 			Abandoned: 24 * hour, DryRun: w.rnd.IntN(5) == 0, AllowEmpty: true,
 		}
 		c.Store = faulty.New(w.store, w.rnd.Uint64(), faulty.Rule{Rate: []float64{0, 0.02, 0.2}[w.rnd.IntN(3)], Err: faulty.TimedOut, After: w.rnd.IntN(2) == 0})
-		c.Overlay = overlay.Open(c.Store, "o", overlay.Options{Now: func() int64 { return w.now.UnixMilli() }})
+		c.Overlay = overlay.Open(c.Store, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }})
 		_, _ = c.Run(w.Context())
 		c.Overlay.Close()
 		w.whole()
@@ -241,7 +242,7 @@ func TestVacuumBesideBuilds(t *testing.T) {
 			}
 		})
 	}
-	ran := 0
+	var ran atomic.Int32
 	for range 2 {
 		vacuums.Go(func() {
 			o := overlay.Open(st, "o", overlay.Options{})
@@ -252,7 +253,7 @@ func TestVacuumBesideBuilds(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			ran++
+			ran.Add(1)
 		})
 	}
 	builders.Wait()
@@ -268,6 +269,6 @@ func TestVacuumBesideBuilds(t *testing.T) {
 		return true
 	})
 	require.Equal(t, 100, seen)
-	require.Positive(t, ran)
+	require.Positive(t, ran.Load())
 	t.Logf("version %d", v.Number())
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 type world struct {
 	*testing.T
 	rnd    *rand.Rand
+	mu     sync.Mutex // of now: heads are written behind commits
 	now    time.Time
 	store  *mem.Store
 	o      *overlay.Overlay
@@ -50,12 +52,24 @@ func randomOf(t *testing.T) *rand.Rand {
 func newWorld(t *testing.T, rnd *rand.Rand) *world {
 	t.Helper()
 	w := &world{T: t, rnd: rnd, now: time.Unix(1_700_000_000, 0), open: map[string]overlay.Build{}}
-	w.store = mem.New(mem.WithClock(func() time.Time { return w.now }))
-	w.o = overlay.Open(w.store, "o", overlay.Options{Now: func() int64 { return w.now.UnixMilli() }})
+	w.store = mem.New(mem.WithClock(w.clock))
+	w.o = overlay.Open(w.store, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }})
 	t.Cleanup(w.o.Close)
 	w.commit(overlay.Mount(overlay.Table{UUID: "u", Location: "s3://t"}, overlay.Upstream{SnapshotID: 1}))
 	w.index = w.commit(overlay.AddIndex(overlay.Definition{Kind: "bloom", KindVersion: 1, FieldIDs: []int{1}})).Indexes[0]
 	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
 }
 
 func (w *world) commit(c ...overlay.Change) *overlay.Receipt {
@@ -183,11 +197,11 @@ func TestVacuumDeletesWhatNoRetainedVersionNames(t *testing.T) {
 	first := w.build("a", "b")
 	second := w.build("c")
 	other := w.commit(overlay.AddIndex(overlay.Definition{Kind: "zonemap", KindVersion: 1, FieldIDs: []int{1}})).Indexes[0]
-	w.now = w.now.Add(48 * hour)
+	w.pass(48 * hour)
 	w.commit(overlay.DropIndex(w.index))
 	w.index = other
 	third := w.build("a")
-	w.now = w.now.Add(2 * hour)
+	w.pass(2 * hour)
 	r := w.vacuumed(Vacuum{Retain: 1, RetainFor: 7 * 24 * hour, Grace: hour, Abandoned: hour, DryRun: true})
 	require.Empty(t, r.Deleted, "the versions before the drop are retained")
 	want := w.objects()
@@ -224,15 +238,15 @@ func (w *world) live(prefix string) (out []string) {
 func TestAReaderThatIsBehindIsSpared(t *testing.T) {
 	w := newWorld(t, randomOf(t))
 	id := w.build("a")
-	w.now = w.now.Add(1000 * hour)
+	w.pass(1000 * hour)
 	old := w.index
 	w.index = w.commit(overlay.AddIndex(overlay.Definition{Kind: "zonemap", KindVersion: 1, FieldIDs: []int{1}})).Indexes[0]
 	w.build("a")
 	w.commit(overlay.DropIndex(old))
-	w.now = w.now.Add(30 * time.Minute)
+	w.pass(30 * time.Minute)
 	w.vacuumed(Vacuum{Retain: 1, Grace: hour, Abandoned: hour})
 	require.True(t, w.has("data/"+id+".puffin"))
-	w.now = w.now.Add(40 * time.Minute)
+	w.pass(40 * time.Minute)
 	w.vacuumed(Vacuum{Retain: 1, Grace: hour, Abandoned: hour})
 	require.False(t, w.has("data/"+id+".puffin"))
 }
@@ -245,12 +259,12 @@ func TestU33AbandonedWritesAreCollected(t *testing.T) {
 	w.put("data/undeclared.puffin")
 	c := Vacuum{Retain: 1, Grace: hour, Abandoned: 2 * hour}
 	w.vacuumed(c)
-	w.now = w.now.Add(90 * time.Minute)
+	w.pass(90 * time.Minute)
 	r := w.vacuumed(c)
 	require.False(t, w.has("data/undeclared.puffin"), "past the grace period")
 	require.True(t, w.has("data/"+dead+".puffin"), "of a build that may be alive")
 	require.Equal(t, 2, r.Kept[reasonFlight].Objects)
-	w.now = w.now.Add(hour)
+	w.pass(hour)
 	r = w.vacuumed(c)
 	require.Equal(t, []string{dead}, r.Revoked)
 	require.False(t, w.has("data/"+dead+".puffin"))
@@ -275,13 +289,13 @@ func TestU35BuildsInFlightAreDeclared(t *testing.T) {
 	w.put("runs/" + id)
 	w.open[id] = buildOf(id, w.index, "z")
 	for range 50 {
-		w.now = w.now.Add(hour)
+		w.pass(hour)
 		tag, err = w.o.Renew(t.Context(), f, tag)
 		require.NoError(t, err)
 		w.vacuumed(Vacuum{Retain: 1, Abandoned: hour})
 	}
 	require.Empty(t, w.finish(id).Discarded)
-	w.now = w.now.Add(hour)
+	w.pass(hour)
 	w.vacuumed(Vacuum{Retain: 1, Abandoned: hour})
 	require.True(t, w.has("data/"+id+".puffin"))
 }
@@ -291,7 +305,7 @@ func TestU37AnEmptyLiveSetIsRefused(t *testing.T) {
 	w := newWorld(t, randomOf(t))
 	id := w.build("a")
 	w.commit(overlay.DropIndex(w.index))
-	w.now = w.now.Add(48 * hour)
+	w.pass(48 * hour)
 	before := w.objects()
 	for _, dry := range []bool{true, false} {
 		_, err := w.vacuum(Vacuum{Retain: 1, DryRun: dry})
@@ -304,7 +318,7 @@ func TestU37AnEmptyLiveSetIsRefused(t *testing.T) {
 
 	damaged := newWorld(t, w.rnd)
 	damaged.build("a")
-	damaged.now = damaged.now.Add(hour)
+	damaged.pass(hour)
 	for _, key := range damaged.live("chunks/") {
 		require.NoError(t, damaged.store.Delete(t.Context(), []string{key}))
 	}
@@ -329,7 +343,7 @@ func TestU31ReplacedBundlesGo(t *testing.T) {
 	}
 	b.Artifacts[0].Replaces = keys
 	require.Empty(t, w.finish(merged).Discarded)
-	w.now = w.now.Add(2 * hour)
+	w.pass(2 * hour)
 	r := w.vacuumed(Vacuum{Retain: 1, Grace: hour, Abandoned: hour})
 	require.False(t, w.has("data/"+one+".puffin"))
 	require.False(t, w.has("data/"+two+".puffin"))
@@ -359,7 +373,7 @@ func TestU36ArtifactsAndMasksFollowTheirFilesOut(t *testing.T) {
 		_, err := w.store.PutNew(t.Context(), "o/"+masks[path], bytes.NewReader(append(raw, key...)))
 		require.NoError(t, err)
 	}
-	w.now = w.now.Add(2 * hour)
+	w.pass(2 * hour)
 	c := Vacuum{Retain: 1, Abandoned: hour, Snapshots: []func(context.Context) (*facts.Snapshot, error){
 		snapshotOf("a", "b"), snapshotOf("a", "old"),
 	}}
@@ -375,7 +389,7 @@ func TestU36ArtifactsAndMasksFollowTheirFilesOut(t *testing.T) {
 	require.Equal(t, 1, r.Deleted[reasonMaskGone].Objects)
 	require.True(t, w.has(masks["a"]))
 	require.False(t, w.has(masks["gone"]))
-	w.now = w.now.Add(time.Minute)
+	w.pass(time.Minute)
 	r = w.vacuumed(c)
 	require.True(t, w.has("data/"+id+".puffin"), "an older snapshot has a file of it")
 	require.False(t, w.has("data/"+gone+".puffin"))
@@ -392,7 +406,7 @@ func TestVacuumLeavesForeignObjectsAlone(t *testing.T) {
 	for _, key := range []string{"README", "photos/1", "data2/x"} {
 		w.put(key)
 	}
-	w.now = w.now.Add(999 * hour)
+	w.pass(999 * hour)
 	r := w.vacuumed(Vacuum{Retain: 1})
 	require.Equal(t, 3, r.Kept[reasonForeign].Objects)
 	require.True(t, w.has("photos/1"))
@@ -416,7 +430,7 @@ func TestU32NamesGoAfterPayloads(t *testing.T) {
 		}
 	}})
 	w.o.Close()
-	c := Vacuum{Overlay: overlay.Open(seen, "o", overlay.Options{Now: func() int64 { return w.now.UnixMilli() }}), Store: seen, Retain: 1, Grace: hour, Abandoned: 6 * hour}
+	c := Vacuum{Overlay: overlay.Open(seen, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }}), Store: seen, Retain: 1, Grace: hour, Abandoned: 6 * hour}
 	_, err := c.Run(t.Context())
 	c.Overlay.Close()
 	require.NoError(t, err)
