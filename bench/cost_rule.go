@@ -50,6 +50,12 @@ func costRule(ctx context.Context) error {
 		fmt.Printf("  %.2f× (%.1f ms against %.1f ms, %d rows, used %v) %.110s\n", c.ratio, c.ours*1e3, c.scan*1e3, c.rows, c.used, c.where)
 	}
 	p95 := worst[costPredicates/20].ratio
+	noise := make([]float64, len(worst))
+	for i, c := range worst {
+		noise[i] = c.noise
+	}
+	slices.Sort(noise)
+	fmt.Printf("  the plain scan against itself: p95 %.2f×, worst %.2f×\n", noise[len(noise)-1-costPredicates/20], noise[len(noise)-1])
 	gain := 0.0
 	for _, c := range worst {
 		gain += math.Log(c.ratio) / costPredicates
@@ -65,6 +71,7 @@ type costed struct {
 	n                 int
 	where             string
 	ratio, ours, scan float64
+	noise             float64 // a second plain scan against the first
 	rows              int
 	used              []string
 }
@@ -94,7 +101,7 @@ func compare(ctx context.Context, t *skomer.Table, q skomer.Query) (costed, erro
 	c := costed{where: q.Where}
 	plain := q
 	plain.NoIndex = true
-	var ours, scans []float64
+	var ours, scans, again []float64
 	for i := range costPairs + 1 {
 		a, first, stats, err := costOf(ctx, t, q)
 		if err != nil {
@@ -108,12 +115,16 @@ func compare(ctx context.Context, t *skomer.Table, q skomer.Query) (costed, erro
 			return c, fmt.Errorf("%d rows with indexes (checksum %x), %d without (%x)", first.rows, first.sum, second.rows, second.sum)
 		}
 		c.rows, c.used = first.rows, stats.IndexesUsed
+		control, _, _, err := costOf(ctx, t, plain)
+		if err != nil {
+			return c, err
+		}
 		if i > 0 {
-			ours, scans = append(ours, a), append(scans, b)
+			ours, scans, again = append(ours, a), append(scans, b), append(again, control)
 		}
 	}
 	c.ours, c.scan = median(ours), median(scans)
-	c.ratio = median(ratios(ours, scans))
+	c.ratio, c.noise = median(ratios(ours, scans)), median(ratios(again, scans))
 	return c, nil
 }
 
