@@ -77,7 +77,12 @@ func (t *Table) kept(v *overlay.Version) lake.Kept {
 	if len(all) == 0 {
 		return nil
 	}
-	return &keptFacts{entries: all, store: t.overlayStore, prefix: t.overlay.Prefix()}
+	// What is read of facts stays in the view: the byte cache would hold it a second time.
+	s, _, err := t.client.stores.overlay(t.name)(t.where)
+	if err != nil {
+		s = t.overlayStore
+	}
+	return &keptFacts{entries: all, store: s, prefix: t.overlay.Prefix()}
 }
 
 // keptFacts finds facts of manifests in an overlay. It implements lake.Kept.
