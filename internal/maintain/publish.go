@@ -82,7 +82,7 @@ func (r *run) replace(b *overlay.Build) {
 		a := &b.Artifacts[i]
 		seen := map[overlay.Key]bool{}
 		for _, f := range a.Files {
-			found = v.AppendFind(found[:0], f.Path)
+			found = v.AppendCovering(found[:0], f.Path)
 			for _, p := range found {
 				info, ok := v.Artifact(p.At)
 				if !ok || p.IndexID != a.IndexID || seen[info.Key()] {

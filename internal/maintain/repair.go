@@ -132,7 +132,7 @@ func (r *run) check(reject func(overlay.Place, Finding)) []overlay.ArtifactInfo 
 	var found []overlay.Placement
 	seen := map[overlay.Place]bool{}
 	for i := range f.Len() {
-		found = v.AppendFind(found[:0], f.Stated[i])
+		found = v.AppendCovering(found[:0], f.Stated[i])
 		for k := range found {
 			p := &found[k]
 			info, ok := v.Artifact(p.At)
