@@ -8,7 +8,7 @@ import (
 )
 
 // pythonLimit bounds the time that PyIceberg may take for one plan.
-const pythonLimit = 240 * time.Second
+const pythonLimit = 150 * time.Second
 
 // planPython asks PyIceberg once warm: it keeps decoded manifests, so that the second plan of a process is the one to compare.
 func planPython(ctx context.Context, dir string, q planQuestion, ours float64) error {
