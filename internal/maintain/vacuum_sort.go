@@ -96,7 +96,7 @@ func (w *cleaning) keep(d *doom, folders map[string]bool, revoked []string) stri
 		}
 	}
 	age := w.now.Sub(d.Modified)
-	if age < w.Grace || age < clockLife && strings.HasPrefix(d.Key, w.Overlay.DataKey(clockName)) {
+	if w.Grace > 0 && age < w.Grace || age < clockLife && strings.HasPrefix(d.Key, w.Overlay.DataKey(clockName)) {
 		return reasonYoung
 	}
 	return ""
