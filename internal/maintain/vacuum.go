@@ -188,12 +188,13 @@ func listAll(ctx context.Context, st store.Store, prefix string) ([]store.Info, 
 // ends is which versions and builds are to end.
 func (w *cleaning) ends() overlay.Ends {
 	e := overlay.Ends{Oldest: w.newest.Number(), Builds: []string{}}
+	spare := max(w.RetainFor, w.Grace)
 	for i, v := range w.versions {
 		if v.Number > w.newest.Number() {
 			continue // committed since
 		}
 		// A version stops being the newest when the next one is written.
-		if i > 0 && int(w.newest.Number()-v.Number) >= max(w.Retain, 1) && w.now.Sub(w.versions[i-1].Modified) > max(w.RetainFor, w.Grace) {
+		if i > 0 && int(w.newest.Number()-v.Number) >= max(w.Retain, 1) && (spare == 0 || w.now.Sub(w.versions[i-1].Modified) > spare) {
 			break
 		}
 		e.Oldest = v.Number
