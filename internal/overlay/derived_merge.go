@@ -63,27 +63,21 @@ func (d *draft) speaking(list int, f func(*Derived)) int {
 
 // smallLists is the readable lists of base that go into the new one.
 func (d *draft) smallLists() []int {
-	var out []int
-	total, size := int64(0), d.overlay.sizes
-	for i := range d.base.body.lists {
-		n := d.base.body.lists[i].length
-		if d.base.lists[i] != nil && n <= size.small && total+n <= size.smallTotal/2 {
-			total += n
-			out = append(out, i)
-		}
-	}
-	return out
+	return d.overlay.sizes.anew(d.readableLists(), d.overlay.sizes.smallTotal/2)
 }
 
 // fullListTier is the lists to merge where many have like sizes.
 func (d *draft) fullListTier() []int {
-	var lists []sized
+	return d.overlay.sizes.full(d.readableLists(), len(d.base.body.lists), d.overlay.sizes.small)
+}
+
+func (d *draft) readableLists() (lists []sized) {
 	for i := range d.base.body.lists {
 		if d.base.lists[i] != nil {
 			lists = append(lists, sized{i, d.base.body.lists[i].length})
 		}
 	}
-	return d.overlay.sizes.full(lists, len(d.base.body.lists), d.overlay.sizes.small)
+	return lists
 }
 
 // putList writes a list, unless an attempt before wrote the same one.

@@ -69,7 +69,7 @@ func TestTheFirstMergeOfRunsWins(t *testing.T) {
 func TestDerivedObjectsFollowAMap(t *testing.T) {
 	r, _ := seeded(t)
 	o, id := withIndex(t, newMem())
-	o.sizes = sizes{small: 300, smallTotal: 900, tier: 300, merge: 1 << 20, fanOut: 3}
+	o.sizes = sizes{tiny: 150, small: 300, smallTotal: 900, tier: 300, merge: 1 << 20, fanOut: 3}
 	p := other(o)
 	p.sizes = o.sizes
 	want := map[DerivedKey]Derived{}

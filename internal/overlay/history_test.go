@@ -110,7 +110,7 @@ func history(t *testing.T, r *rand.Rand, pct int) {
 		wg.Go(func() {
 			open := func() *Overlay {
 				o := Open(st, "o", Options{})
-				o.sizes = sizes{small: 1500, smallTotal: 5000, tier: 2000, merge: 1 << 20, fanOut: 2} // merges come often
+				o.sizes = sizes{tiny: 700, small: 1500, smallTotal: 5000, tier: 2000, merge: 1 << 20, fanOut: 2} // merges come often
 				return o
 			}
 			o := open()

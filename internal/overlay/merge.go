@@ -11,29 +11,43 @@ import (
 )
 
 // Chunks are merged like the runs of a log-structured merge tree. A commit that adds artifacts writes them together with
-// small chunks, so that it writes little and leaves few; Compact merges chunks of like size.
+// small chunks, so that it writes little and leaves few; Compact merges chunks of like size. An artifact is written anew with
+// every commit until the tiny chunk it stands in is full, and after that once whenever the chunk it stands in doubles: what a
+// commit writes does not grow with the table.
 type sizes struct {
-	small      int64 // bytes; a commit may write such chunks anew
+	tiny       int64 // bytes; a commit writes such chunks anew
+	small      int64 // bytes; a commit may write such chunks anew, each no larger than what is written with it
 	smallTotal int64 // and as many bytes of them
 	tier       int64 // bytes of the chunks in the lowest tier
 	merge      int64 // bytes of one merge
 	fanOut     int   // ratio of sizes between tiers, and how many chunks of a tier are merged at once
 }
 
-var usualSizes = sizes{small: 128 << 10, smallTotal: 512 << 10, tier: 512 << 10, merge: 512 << 20, fanOut: 8}
+var usualSizes = sizes{tiny: 16 << 10, small: 128 << 10, smallTotal: 512 << 10, tier: 512 << 10, merge: 512 << 20, fanOut: 8}
 
 func (c *chunkRef) bytes() int64 { return c.hotLen + c.wideLen }
 
 // smallChunks is the readable chunks of base that go into the new one.
 func (d *draft) smallChunks() []int {
-	var out []int
-	total, size := int64(0), d.overlay.sizes
+	var chunks []sized
 	for i := range d.base.body.chunks {
-		c := &d.base.body.chunks[i]
-		if d.base.views[i].chunk != nil && !d.silent(i) && c.bytes() <= size.small && total+c.bytes() <= size.smallTotal {
-			total += c.bytes()
-			out = append(out, i)
+		if d.base.views[i].chunk != nil && !d.silent(i) {
+			chunks = append(chunks, sized{i, d.base.body.chunks[i].bytes()})
 		}
+	}
+	return d.overlay.sizes.anew(chunks, d.overlay.sizes.smallTotal)
+}
+
+// anew is the runs that a commit writes together with what it adds, in all at most so many bytes.
+func (s sizes) anew(runs []sized, most int64) (out []int) {
+	slices.SortStableFunc(runs, func(a, b sized) int { return cmp.Compare(a.bytes, b.bytes) })
+	total := int64(0)
+	for _, r := range runs {
+		if r.bytes > min(s.small, max(s.tiny, total)) || total+r.bytes > most {
+			break
+		}
+		total += r.bytes
+		out = append(out, r.no)
 	}
 	return out
 }
