@@ -42,7 +42,11 @@ func NewCollector(col column.Path, budget index.Budget) (*Collector, error) {
 	}
 	// sorting takes as much again
 	limit := int(max(budget.Bytes()/(2*entrySize), 1<<12))
-	return &Collector{enc: e, ofList: index.OfList(col), elements: index.NewElements(e, col), limit: limit, dir: budget.TempDir}, nil
+	c := &Collector{enc: e, ofList: index.OfList(col), elements: index.NewElements(e, col), limit: limit, dir: budget.TempDir}
+	for i := range c.recent {
+		c.recent[i].place = place(tooMany, wholeFile) // where no row is: a hash may be 0
+	}
+	return c, nil
 }
 
 // Start begins a file. pages is the first rows of its pages, ascending from 0; where they are of one length, granules are pages.
@@ -52,7 +56,6 @@ func (c *Collector) Start(f File, pages []uint32) error {
 	}
 	f.Stride = strideOf(uint32(f.Records), pages)
 	c.files, c.row = append(c.files, f), 0
-	clear(c.recent[:])
 	return nil
 }
 

@@ -279,6 +279,37 @@ func TestMergeFollowsItsFiles(t *testing.T) {
 	require.Less(t, m.run.Keys, b.run.Keys)
 }
 
+// TestMergeOfOtherGranules: one incarnation whose rows two runs cut into granules of different lengths loses none of its hits.
+func TestMergeOfOtherGranules(t *testing.T) {
+	r := it.Rand(t)
+	for range 10 {
+		x := randomTable(r, column.Of(column.Long), 3, 300, 40, 0)
+		y := *x
+		y.pages = nil
+		for _, f := range x.files {
+			pages, width := []uint32(nil), uint32(2+r.IntN(60))
+			for at := uint32(0); int64(at) < f.Records; at += width {
+				pages = append(pages, at)
+			}
+			y.pages = append(y.pages, pages)
+		}
+		a, b := x.build(t, r, 1<<20), y.build(t, r, 1<<20)
+		check(t, merge(t, a.source(), b.source()), x, &y)
+		check(t, merge(t, b.source(), a.source()), x, &y)
+	}
+}
+
+// TestAHashOfZeroIsAHash: the one long whose hash is 0, in the first granule of the first file.
+func TestAHashOfZeroIsAHash(t *testing.T) {
+	v := column.IntValue(column.Long, -899171273831394503)
+	require.Zero(t, Hash(column.AppendKey(nil, v)))
+	x := &table{
+		typ: column.Of(column.Long), files: []File{{Path: PathKey("a"), Size: 1, Records: 1, Tag: "t"}}, pages: [][]uint32{{0}},
+		values: [][]*column.Value{{&v}},
+	}
+	check(t, x.build(t, it.Rand(t), 1<<20), x)
+}
+
 // TestTooManyStays: a value of more than 1,024 files means every file, and goes on to do so when a merge leaves files out.
 func TestTooManyStays(t *testing.T) {
 	r := it.Rand(t)
