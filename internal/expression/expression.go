@@ -41,7 +41,11 @@ func JSONPath(path string) (Expr, error) {
 	if err != nil {
 		return Expr{}, err
 	}
-	return Expr{kind: kindJSON, arg: formatPath(steps), path: steps}, nil
+	e := Expr{kind: kindJSON, arg: formatPath(steps), path: steps}
+	if len(e.arg) > MaxText { // quotes are doubled
+		return Expr{}, tooLong()
+	}
+	return e, nil
 }
 
 // MapValue is column['key']: the value of a key of a map.

@@ -105,10 +105,37 @@ func TestPathsHaveOneForm(t *testing.T) {
 			t.Errorf("%s: %s, %v", e, again, err)
 		}
 	}
-	for _, bad := range []string{"", "a", "$a", "$.", "$..a", "$.*", "$[", "$[-1]", "$[+1]", "$[a]", "$['a'", "$['a]", "$.a[1", "$" + strings.Repeat(".a", maxSteps+1), "$." + strings.Repeat("x", MaxText), "$.\xff"} {
+	for _, bad := range []string{"", "a", "$a", "$.", "$..a", "$.*", "$[", "$[-1]", "$[+1]", "$[a]", "$['a'", "$['a]", "$.a[1", "$" + strings.Repeat(".a", maxSteps+1), "$." + strings.Repeat("x", MaxText), "$.\xff",
+		"$." + strings.Repeat("'", MaxText-2)} { // the one form of which doubles the quotes
 		if _, err := JSONPath(bad); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// TestWhatIsWrittenIsRead: whatever path is taken, its one form is read back as the same path.
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	r := seeded(t)
+	taken := 0
+	for range 50_000 {
+		path := "$"
+		for range r.IntN(5) {
+			path += []string{".", "['", "[", "']", "]", "''", "'", "*", "a", " ", "0", "12", "é"}[r.IntN(13)]
+		}
+		if r.IntN(20) == 0 {
+			path = "$." + strings.Repeat([]string{"'", "x'", "é"}[r.IntN(3)], r.IntN(MaxText))
+		}
+		e, err := JSONPath(path)
+		if err != nil {
+			continue
+		}
+		taken++
+		if again, err := Parse(e.String()); err != nil || again.String() != e.String() || len(again.path) != len(e.path) {
+			t.Fatalf("%s: %s, %v", path, e, err)
+		}
+	}
+	if taken < 2000 {
+		t.Errorf("only %d paths were taken", taken)
 	}
 }
 

@@ -23,6 +23,10 @@ const (
 	maxIndex = 1 << 30
 )
 
+func tooLong() error {
+	return fault.New(fault.Invalid, "JSON path", "is longer than %d bytes or not UTF-8", MaxText)
+}
+
 // parsePath reads $, then any number of .name, ['name'] and [3].
 func parsePath(path string) ([]step, error) {
 	fail := func(reason string) ([]step, error) {
@@ -31,7 +35,7 @@ func parsePath(path string) ([]step, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	switch {
 	case len(path) > MaxText || !utf8.ValidString(path):
-		return nil, fault.New(fault.Invalid, "JSON path", "is longer than %d bytes or not UTF-8", MaxText)
+		return nil, tooLong()
 	case !ok:
 		return fail("must start with $")
 	}
