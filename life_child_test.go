@@ -17,6 +17,7 @@ import (
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/faulty"
+	"github.com/skomerdb/skomer/internal/store/mem"
 	"github.com/skomerdb/skomer/internal/store/s3"
 )
 
@@ -27,7 +28,25 @@ const lifeChild = "SKOMER_TEST_LIFE_CHILD"
 type lifeSetting struct {
 	Table, Overlay string
 	S3             *lifeServer // of an overlay that is not local
+	Memory         bool
 	Seed           uint64
+}
+
+// lifeMemory holds the overlays of processes that are goroutines of this one.
+var lifeMemory = mem.New()
+
+// overlays finds the store of the overlay.
+func (s *lifeSetting) overlays() lake.Resolver {
+	var st store.Store
+	switch x := s.S3; {
+	case x != nil:
+		st = s3.New(s3.Options{Endpoint: x.Endpoint, Region: x.Region, AccessKey: x.AccessKey, Secret: x.Secret})
+	case s.Memory:
+		st = lifeMemory
+	default:
+		return lake.LocalFiles()
+	}
+	return func(location string) (store.Store, string, error) { return st, location, nil }
 }
 
 // lifeServer is an object store that speaks S3.
@@ -105,12 +124,7 @@ func (p *lifeProcess) open(ctx context.Context) error {
 	data := p.resolver("data", lake.LocalFiles(),
 		faulty.Rule{Rate: 0.01, Err: faulty.Throttled},
 		faulty.Rule{Op: faulty.Fetch, Rate: 0.005, Err: faulty.CutShort})
-	files := lake.LocalFiles()
-	if p.setting.S3 != nil {
-		x := p.setting.S3
-		s := s3.New(s3.Options{Endpoint: x.Endpoint, Region: x.Region, AccessKey: x.AccessKey, Secret: x.Secret})
-		files = func(location string) (store.Store, string, error) { return s, location, nil }
-	}
+	files := p.setting.overlays()
 	written := func(key string) bool { return !strings.HasSuffix(key, "detached_catalog.json") }
 	overlays := p.resolver("overlay", files,
 		faulty.Rule{Rate: 0.01, Err: faulty.Throttled},
@@ -244,6 +258,27 @@ func (p *lifeProcess) do(c lifeCommand) (r lifeResult, err error) {
 		return r, err
 	case "sweep":
 		_, err = p.table.Sync(ctx, skomer.SyncOptions{Sweep: true})
+	case "vacuum":
+		report, err := p.table.Vacuum(ctx, skomer.VacuumOptions{Retain: 3, Grace: time.Millisecond, AllowEmpty: true})
+		if err != nil {
+			return r, err
+		}
+		for _, n := range report.Deleted {
+			r.Count += int64(n.Objects)
+		}
+	case "rollback":
+		versions, err := p.table.Versions(ctx, 8)
+		if err != nil || len(versions) < 2 {
+			return r, err
+		}
+		_, err = p.table.Rollback(ctx, versions[len(versions)-1].Version)
+		return r, err
+	case "purge":
+		_, _, err = p.table.PurgeIndex(ctx, c.Arg)
+	case "silence":
+		_, err = p.table.PauseIndex(ctx, c.Arg, "a test")
+	case "resume":
+		_, err = p.table.ResumeIndex(ctx, c.Arg)
 	case "consolidate":
 		_, err = p.table.Consolidate(ctx, false)
 	case "repair":

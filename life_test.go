@@ -23,6 +23,7 @@ import (
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store/s3/s3test"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -66,6 +67,9 @@ func (l *life) start() *lifeWorker {
 	l.setting.Seed = l.rng.Uint64()
 	setting, err := json.Marshal(l.setting)
 	require.NoError(l.t, err)
+	if l.setting.Memory {
+		return l.startHere(string(setting))
+	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lifeChild+"="+string(setting))
 	cmd.Stderr = os.Stderr
@@ -76,19 +80,46 @@ func (l *life) start() *lifeWorker {
 	require.NoError(l.t, cmd.Start())
 	w := &lifeWorker{cmd: cmd, in: in, results: make(chan lifeResult, 1)}
 	go func() {
-		lines := bufio.NewScanner(out)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var r lifeResult
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				break
-			}
-			w.results <- r
-		}
+		w.listen(out)
 		w.err = cmd.Wait() // at once: a process that nobody waits for still counts as alive
 		close(w.results)
 	}()
 	return w
+}
+
+// startHere starts a process that is none: it shares this one's memory, and cannot be paused or killed.
+func (l *life) startHere(setting string) *lifeWorker {
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	w := &lifeWorker{in: inW, results: make(chan lifeResult, 1)}
+	go func() { outW.CloseWithError(serveLife(setting, inR, outW)) }()
+	go func() {
+		w.listen(outR)
+		close(w.results)
+	}()
+	return w
+}
+
+func (w *lifeWorker) listen(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var r lifeResult
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return
+		}
+		w.results <- r
+	}
+}
+
+// end ends the process, in the midst of what it does.
+func (w *lifeWorker) end() {
+	_ = w.in.Close()
+	if w.cmd != nil {
+		_ = w.cmd.Process.Kill()
+	}
+	for range w.results { //nolint:revive // until it has ended
+	}
 }
 
 func (w *lifeWorker) send(c lifeCommand) error {
@@ -103,6 +134,9 @@ func (w *lifeWorker) send(c lifeCommand) error {
 
 // stopped tells whether the process is paused, by the kernel's word.
 func (w *lifeWorker) stopped() bool {
+	if w.cmd == nil {
+		return false
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
 	if err != nil {
 		return false
@@ -126,17 +160,23 @@ func (l *life) wait(i int) (r lifeResult, ended bool) {
 			return r, true
 		case <-time.After(2 * time.Millisecond):
 		}
-		if w.doing.Stop == "pause" && w.stopped() {
-			l.tally.stops["paused"]++
-			w.paused = 1 + l.rng.IntN(8)
-			return r, false
+		if w.stopped() {
+			if w.doing.Stop == "pause" {
+				l.tally.stops["paused"]++
+				w.paused = 1 + l.rng.IntN(8)
+				return r, false
+			}
+			require.NoError(l.t, w.cmd.Process.Signal(syscall.SIGCONT))
 		}
 		if time.Since(began) > 2*time.Second {
 			l.wake() // it may wait for what a paused process has begun
 		}
 		if time.Since(began) > 50*time.Second {
-			_ = w.cmd.Process.Signal(syscall.SIGQUIT) // it shows where it stands
-			time.Sleep(time.Second)
+			if w.cmd != nil {
+				_ = w.cmd.Process.Signal(syscall.SIGQUIT) // it shows where it stands
+				time.Sleep(3 * time.Second)
+				l.note("stopped: %v", w.stopped())
+			}
 			l.fail("%s %s does not end", w.doing.Op, w.doing.Arg)
 		}
 	}
@@ -227,6 +267,10 @@ func newLife(t *testing.T, rng *rand.Rand, kind string, processes int, all *tall
 			"s3.secret-access-key": o.Secret, "s3.path-style-access": "true",
 		}
 	}
+	if kind == "mem" {
+		l.setting.Memory, l.setting.Overlay = true, fmt.Sprintf("/life-%d/overlay", rng.Uint64())
+		config = config.WithStores(nil, l.setting.overlays())
+	}
 	c, err := skomer.New(config)
 	require.NoError(t, err)
 	l.table, err = c.Open(t.Context(), l.made.Dir, skomer.TableOptions{Overlay: l.setting.Overlay})
@@ -238,9 +282,7 @@ func newLife(t *testing.T, rng *rand.Rand, kind string, processes int, all *tall
 	}
 	t.Cleanup(func() {
 		for _, w := range l.workers {
-			_ = w.cmd.Process.Kill()
-			for range w.results { //nolint:revive // until it has ended
-			}
+			w.end()
 		}
 	})
 	return l
@@ -290,7 +332,7 @@ func (l *life) operate(i int) {
 		return
 	}
 	c.Faults = l.rng.IntN(3) > 0
-	if l.rng.IntN(4) == 0 {
+	if l.rng.IntN(4) == 0 && !l.setting.Memory {
 		c.Stop, c.Nth, c.After = []string{"pause", "kill"}[l.rng.IntN(2)], 1+l.rng.Int64N(5), l.rng.IntN(2) == 0
 	}
 	require.NoError(l.t, l.workers[i].send(c))
@@ -306,9 +348,20 @@ func (l *life) operate(i int) {
 
 // command draws an operation.
 func (l *life) command() lifeCommand {
-	switch n := l.rng.IntN(26); {
+	named := func(op string) lifeCommand {
+		all, err := l.table.Indexes(l.t.Context())
+		if err != nil || len(all) < 3 {
+			return lifeCommand{}
+		}
+		return lifeCommand{Op: op, Arg: all[l.rng.IntN(len(all))].ID}
+	}
+	switch n := l.rng.IntN(33); {
+	case n >= 30:
+		return named([]string{"purge", "silence", "resume"}[n-30])
 	case n >= 20:
-		return lifeCommand{Op: []string{"sweep", "consolidate", "consolidate", "repair", "scrub", "reindex"}[n-20]}
+		return lifeCommand{Op: []string{
+			"sweep", "consolidate", "consolidate", "repair", "scrub", "reindex", "vacuum", "vacuum", "vacuum", "rollback",
+		}[n-20]}
 	case n < 9:
 		return lifeCommand{Op: "sync"}
 	case n < 14:
@@ -318,11 +371,7 @@ func (l *life) command() lifeCommand {
 		}
 		return lifeCommand{Op: "add", Arg: expr}
 	case n < 17:
-		all, err := l.table.Indexes(l.t.Context())
-		if err != nil || len(all) < 3 {
-			return lifeCommand{}
-		}
-		return lifeCommand{Op: "drop", Arg: all[l.rng.IntN(len(all))].ID}
+		return named("drop")
 	case n < 18:
 		return lifeCommand{Op: "unmount"}
 	default:
@@ -397,21 +446,76 @@ func (l *life) settle() {
 	l.rest()
 	ctx := l.t.Context()
 	require.NoError(l.t, l.table.Mount(ctx)) // an unmount may have been cut short
-	_, err := l.table.Sync(ctx, skomer.SyncOptions{})
+	report, err := l.table.Sync(ctx, skomer.SyncOptions{})
 	if err != nil {
 		l.fail("a sync without faults: %v", err)
 	}
 	status, err := l.table.Status(ctx)
 	require.NoError(l.t, err)
 	if len(status.Warnings) > 0 || len(status.Rejected) > 0 {
+		l.note("it said: %+v", *report)
+		for _, x := range status.Indexes {
+			l.note("%s covers %d of %d, %s %s", x.Expr, x.Covered, x.Total, x.Problem, x.Paused)
+		}
 		l.fail("after a sync without faults: warnings %v, rejected %v", status.Warnings, status.Rejected)
 	}
+	defer l.clean()
 	if status.Backlog.Files > 0 {
 		for _, x := range status.Indexes {
 			l.note("%s covers %d of %d", x.Expr, x.Covered, x.Total)
 		}
 		l.fail("after a sync without faults %d files lack an index", status.Backlog.Files)
 	}
+}
+
+// clean vacuums without faults and demands that the bundles that are left are those that the newest version names: no more, no less.
+func (l *life) clean() {
+	if l.t.Failed() {
+		return
+	}
+	ctx := l.t.Context()
+	report, err := l.table.Vacuum(ctx, skomer.VacuumOptions{Retain: 1, Grace: -1, AllowEmpty: true})
+	if err != nil {
+		l.fail("a vacuum without faults: %v", err)
+	}
+	l.note("vacuum deleted %v and kept %v", report.Deleted, report.Kept)
+	st, prefix, err := l.setting.overlays()(l.setting.Overlay)
+	require.NoError(l.t, err)
+	over := overlay.Open(st, prefix, overlay.Options{})
+	v, err := over.Latest(ctx)
+	require.NoError(l.t, err)
+	building, err := over.InFlight(ctx) // by processes that were killed a moment ago
+	require.NoError(l.t, err)
+	named := map[string]bool{}
+	v.Each(func(a overlay.ArtifactInfo) bool {
+		named[a.Bundle] = true
+		return true
+	})
+	for _, d := range v.EveryDerived() {
+		if strings.HasPrefix(d.Key, "data/") {
+			named[prefix+"/"+d.Key] = true
+		}
+	}
+	for after := ""; ; {
+		page, err := st.List(ctx, prefix+"/data/", after, 1000)
+		require.NoError(l.t, err)
+		for _, in := range page {
+			name := strings.TrimPrefix(in.Key, prefix+"/data/")
+			declared := slices.ContainsFunc(building, func(f overlay.InFlight) bool { return strings.HasPrefix(name, f.BuildID) })
+			if !named[in.Key] && !declared && !strings.HasPrefix(name, "clock-") { // another vacuum may be looking at the clock
+				l.fail("vacuum left %s, which nothing names", in.Key)
+			}
+			delete(named, in.Key)
+			after = in.Key
+		}
+		if len(page) < 1000 {
+			break
+		}
+	}
+	if len(named) > 0 {
+		l.fail("vacuum deleted %v, which version %d names", slices.Sorted(maps.Keys(named)), v.Number())
+	}
+	l.tally.ops["clean"]++
 }
 
 // TestLifeOfAnOverlay is the metamorphic test of everything that changes a table or an overlay: random histories, by several processes
@@ -427,7 +531,7 @@ func TestLifeOfAnOverlay(t *testing.T) {
 	}
 	all := newTally()
 	for life := 0; all.steps < steps; life++ {
-		kind := []string{"local", "local", "s3"}[life%3]
+		kind := []string{"local", "mem", "local", "s3"}[life%4]
 		t.Run(fmt.Sprintf("%d %s", life, kind), func(t *testing.T) {
 			l := newLife(t, rng, kind, 2+rng.IntN(3), all)
 			for end := all.steps + min(150, steps-all.steps); all.steps < end; {
@@ -465,7 +569,7 @@ func (a *tally) report(t *testing.T, steps int) {
 	require.Positive(t, a.indexed)
 	require.Greater(t, a.nonEmpty*6, a.asked)
 	least := steps / 1000
-	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "table: append", "table: compact", "table: update", "table: overwrite"} {
+	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "rollback", "purge", "silence", "resume", "table: append", "table: compact", "table: update", "table: overwrite"} {
 		require.GreaterOrEqual(t, a.ops[op], 1+least, op)
 	}
 	for _, stop := range []string{"paused", "killed"} {
