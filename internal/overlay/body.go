@@ -82,6 +82,7 @@ type chunkRef struct {
 }
 
 type body struct {
+	format int // that it was written in
 	header header
 	chunks []chunkRef
 	lists  []listRef
@@ -101,6 +102,7 @@ func (b *body) encode(key []byte) ([]byte, error) {
 		return nil, fault.New(fault.Exhausted, "overlay version", "%d header bytes, %d chunks, %d lists, %d indexes",
 			len(head), len(b.chunks), len(b.lists), len(b.header.Indexes))
 	}
+	b.format = bodyVersion
 	var w bytescan.Writer
 	w.Bytes([]byte(bodyMagic))
 	flags := byte(0)
@@ -157,7 +159,7 @@ func parseBody(name string, raw []byte) (*body, error) {
 	if err := bytescan.CheckCRC(name, raw[:end], bytescan.NewReader(name, raw[end:]).U32()); err != nil {
 		return nil, err
 	}
-	b := &body{}
+	b := &body{format: format}
 	if format > 1 && raw[len(bodyMagic)+1]&flagSigned != 0 {
 		end -= sha256Size
 		if end < 16 {

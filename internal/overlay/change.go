@@ -37,6 +37,8 @@ type draft struct {
 	deadDerived []bitset // per list of base
 	putDerived  map[DerivedKey]Derived
 	mergeLists  []int // lists of base that are written anew
+	// stale tells of a chunk, or of a list of derived objects, that it is to be written anew; the other number is -1.
+	stale func(chunk, list int) bool
 
 	inlined int              // bytes of roots in fresh
 	columns []lineage.Column // of the artifact before
@@ -191,8 +193,8 @@ func (s synced) apply(_ context.Context, d *draft) error {
 		return err
 	}
 	now := d.header.Upstream
-	raced := d.planned.Upstream() != now
-	if now == s.upstream || raced && now.LastUpdatedMs > s.upstream.LastUpdatedMs {
+	raced := !d.planned.Upstream().Equal(now)
+	if now.Equal(s.upstream) || raced && now.LastUpdatedMs > s.upstream.LastUpdatedMs {
 		return nil
 	}
 	d.header.Upstream, d.changed = s.upstream, true

@@ -117,7 +117,8 @@ type derive struct {
 }
 
 // Derive adds derived objects to the version and removes others. One that is put takes the place of the one with its kind and name;
-// of those with equal names the last one counts. One whose index was dropped is left out, and the receipt tells so. Removing what is not
+// of those with equal names the last one counts. One whose index was dropped is left out, and the receipt tells so; so is everything where values
+// were erased since the caller's version. Removing what is not
 // there is no error.
 //
 // The caller must have written the objects itself, under names that nobody used before, after it declared its build: an object that
@@ -164,7 +165,7 @@ func (c derive) apply(_ context.Context, d *draft) error {
 		if err := e.check(d.overlay.prefix); err != nil {
 			return err
 		}
-		if e.Index != "" && !d.declared(e.Index) || e.Build != "" && d.revoked(e.Build) {
+		if d.planned.number < d.base.body.header.ErasedIn || e.Index != "" && !d.declared(e.Index) || e.Build != "" && d.revoked(e.Build) {
 			d.receipt.Unfit = append(d.receipt.Unfit, e.Is())
 			continue
 		}

@@ -43,6 +43,7 @@ func (d *draft) tombstones() {
 // next is the body of the new version, after its new chunk, if it needs one, has been written.
 func (d *draft) next(ctx context.Context, w *chunkPuts) (*body, *chunk, error) {
 	b := &body{header: d.header, erased: d.erased}
+	d.renew()
 	entries := slices.Clone(d.fresh)
 	if len(d.fresh) > 0 && len(d.merge) == 0 {
 		d.merge = d.smallChunks()
@@ -78,6 +79,24 @@ func (d *draft) next(ctx context.Context, w *chunkPuts) (*body, *chunk, error) {
 		return nil, nil, fault.New(fault.Exhausted, d.overlay.prefix, "%d artifact lists, limit %d", len(b.chunks), maxChunks)
 	}
 	return b, c, nil
+}
+
+// renew picks the chunks and lists that are written anew because they are stale.
+func (d *draft) renew() {
+	if d.stale == nil {
+		return
+	}
+	d.merge, d.mergeLists = nil, nil
+	for i := range d.base.body.chunks {
+		if !d.silent(i) && d.stale(i, -1) {
+			d.merge = append(d.merge, i)
+		}
+	}
+	for i := range d.base.body.lists {
+		if d.stale(-1, i) {
+			d.mergeLists = append(d.mergeLists, i)
+		}
+	}
 }
 
 // silent reports whether no artifact of a chunk of base speaks in the new version.

@@ -42,7 +42,9 @@ type erase struct {
 
 // Erase marks incarnations of data files of which rows were erased, and takes out every artifact that covers one of them, the
 // derived objects made from one of them, and those named. From then on no artifact that covers one is published, whenever its build
-// read it, unless its build left out the rows that deletes hide, and no rollback goes back behind it.
+// read it, unless its build left out the rows that deletes hide, and no rollback goes back behind it. Nothing is listed that was
+// derived by who planned on an earlier version, and a build that read one of the files publishes nothing at all: its bundle holds the
+// values. The lists of the new version are written anew where they hold tombstones, since entries repeat roots and descriptions.
 func Erase(files []Identity, derived []DerivedKey) Change { return erase{files, derived} }
 
 func (c erase) apply(_ context.Context, d *draft) error {
@@ -79,7 +81,28 @@ func (c erase) apply(_ context.Context, d *draft) error {
 		}
 	}
 	d.header.ErasedIn, d.changed = d.header.Version, true
+	d.stale = d.tombstoned
 	return nil
+}
+
+// readErased reports whether an artifact of a build covers an erased file, with the rows that were deleted.
+func (d *draft) readErased(b *Build) bool {
+	if len(d.erased) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(b.Artifacts, func(a Artifact) bool {
+		return !a.WithoutDeleted && slices.ContainsFunc(a.Files, func(f Identity) bool { return d.erased.has(f.eraseKey()) })
+	})
+}
+
+// tombstoned tells which lists of base hold something that does not speak in the draft.
+func (d *draft) tombstoned(chunk, list int) bool {
+	if list >= 0 {
+		l := d.base.lists[list]
+		return l != nil && d.speaking(list, func(*Derived) {}) < len(l.entries)
+	}
+	c := d.base.views[chunk].chunk
+	return c != nil && (d.dead[chunk].count() > 0 || slices.ContainsFunc(c.indexes, func(id string) bool { return !d.declared(id) }))
 }
 
 // buryErased puts a tombstone on every artifact of a chunk of base that covers an erased incarnation.

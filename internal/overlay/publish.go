@@ -25,7 +25,7 @@ type publish struct {
 //
 //   - a vacuum revoked its build,
 //   - its index was dropped,
-//   - one of its files was erased, and its build did not leave out deleted rows,
+//   - a file of its build was erased, and the build did not leave out deleted rows,
 //   - one of its files already has an artifact of that index with the same identity (the first commit wins),
 //   - an artifact that it replaces is gone,
 //   - the table was synced to another snapshot since the build's version, and none of its files is confirmed. A nil confirm
@@ -51,8 +51,9 @@ func (p *publish) apply(ctx context.Context, d *draft) error {
 	}
 	for b := range p.builds {
 		build := &p.builds[b]
+		erased := d.readErased(build)
 		for i := range build.Artifacts {
-			if err := d.publish(build, i, gone, p.repair); err != nil {
+			if err := d.publish(build, i, gone, p.repair, erased); err != nil {
 				return err
 			}
 		}
@@ -91,14 +92,17 @@ func (p *publish) gone(ctx context.Context, d *draft) (map[Identity]bool, error)
 	return gone, nil
 }
 
-func (d *draft) publish(build *Build, i int, gone map[Identity]bool, lenient bool) error {
+func (d *draft) publish(build *Build, i int, gone map[Identity]bool, lenient, erased bool) error {
 	a := &build.Artifacts[i]
 	if err := a.check(build); err != nil {
 		return err
 	}
 	replaced, reason := d.admit(a, gone, lenient)
-	if d.revoked(build.ID) {
+	switch {
+	case d.revoked(build.ID):
 		reason = "build revoked"
+	case erased:
+		reason = "file erased"
 	}
 	if reason != "" {
 		d.receipt.Discarded = append(d.receipt.Discarded, Discarded{build.ID, i, a.IndexID, reason})
@@ -154,9 +158,6 @@ func (d *draft) admit(a *Artifact, gone map[Identity]bool, lenient bool) (replac
 	for _, f := range a.Files {
 		if !gone[f] {
 			left++
-		}
-		if len(d.erased) > 0 && !a.WithoutDeleted && d.erased.has(f.eraseKey()) {
-			return nil, "file erased"
 		}
 		if d.taken[claimed{a.IndexID, f}] || d.covered(a.IndexID, f, replaced) {
 			return nil, "file already indexed"
