@@ -132,18 +132,34 @@ func (w *cleaning) look(ctx context.Context) (err error) {
 	if w.flights, err = w.Overlay.InFlight(ctx); err != nil {
 		return err
 	}
-	if w.newest, err = w.Overlay.Latest(ctx); err != nil {
+	if w.newest, err = w.whole(ctx); err != nil {
 		return err
-	}
-	if err := w.newest.Broken(); err != nil {
-		return fault.About(w.Overlay.Prefix(), err)
-	}
-	for _, x := range w.newest.Warnings() {
-		return fault.New(fault.Refused, x.Part, "the newest version cannot be read as a whole, so that nobody knows what it needs").WithCause(x.Reason).
-			WithFix("skomer overlay recover TABLE")
 	}
 	w.versions, err = w.Overlay.Versions(ctx)
 	return err
+}
+
+// whole is the newest version, which must be readable as a whole. One whose parts another vacuum deleted while they were read is not
+// the newest any more.
+func (w *cleaning) whole(ctx context.Context) (*overlay.Version, error) {
+	for last := uint64(0); ; {
+		v, err := w.Overlay.Latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := v.Broken(); err != nil {
+			return nil, fault.About(w.Overlay.Prefix(), err)
+		}
+		lost := v.Warnings()
+		if len(lost) == 0 {
+			return v, nil
+		}
+		if v.Number() == last {
+			return nil, fault.New(fault.Refused, lost[0].Part, "the newest version cannot be read as a whole, so that nobody knows what it needs").
+				WithCause(lost[0].Reason).WithFix("skomer overlay recover TABLE")
+		}
+		last = v.Number()
+	}
 }
 
 // clock is the store's: the time at which it says that an object was written now.
