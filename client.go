@@ -164,10 +164,25 @@ func (c *Client) Open(ctx context.Context, name string, o TableOptions) (*Table,
 		client: c, name: name, options: o, mapping: mapping, views: map[string]*lake.View{}, maps: &scan.Maps{Runs: c.runs},
 		lake: lake.New(lake.Options{Resolve: c.stores.table(name), Catalogs: c.stores, Mapping: mapping, CacheBytes: c.config.CacheBytes / 4}),
 	}
+	known := o.Overlay != "" && !lake.Named(name) // a catalog may first have to hand out how both are reached
+	if known {
+		if err := t.locate(); err != nil {
+			return nil, err
+		}
+		t.lookAhead(ctx)
+	}
 	if err := t.refresh(ctx); err != nil {
+		t.Close()
 		return nil, err
 	}
-	return t, t.locate()
+	if known {
+		return t, nil
+	}
+	if err := t.locate(); err != nil {
+		return nil, err
+	}
+	t.lookAhead(ctx)
+	return t, nil
 }
 
 // locate finds where the table's overlay is, or would be.
@@ -188,7 +203,7 @@ func (t *Table) locate() error {
 	if err != nil {
 		return err
 	}
-	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{Key: key})
+	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{Key: key, Ahead: likelyNeeded})
 	if key == nil { // archived masks are not signed
 		t.archive = mask.NewArchive(st, t.overlay.Prefix()+"/masks")
 	}

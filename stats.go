@@ -109,6 +109,9 @@ func (t *Table) statistics(ctx context.Context, at string) (*facts.Snapshot, *ad
 	}
 	number := uint64(0)
 	if v != nil {
+		if v, err = v.Full(ctx); err != nil {
+			return nil, nil, 0, err
+		}
 		number = v.Number()
 	}
 	r := &advise.Reader{Data: data, Footers: t.client.footers}

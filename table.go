@@ -31,6 +31,7 @@ type Table struct {
 	refused      maintain.Refused
 
 	background sync.WaitGroup
+	stopAhead  context.CancelFunc // of what is read ahead; nil: nothing is
 
 	mu      sync.Mutex
 	table   *lake.Table
@@ -38,6 +39,7 @@ type Table struct {
 	views   map[string]*lake.View // of table, by Query.At
 	version *overlay.Version      // nil: not mounted
 	looked  time.Time             // when version was looked up
+	ahead   *firstLook            // at the overlay; nil: none, or its result was taken
 
 	sketches   plan.Known       // of sketchesOf
 	sketchesOf *overlay.Version // may be an older one
@@ -61,8 +63,13 @@ func (t *Table) metadata() *lake.Table {
 
 // Close waits for what is still under way in the background: shadow checks, and the writing of the overlay's readable head.
 func (t *Table) Close() {
+	if t.stopAhead != nil {
+		t.stopAhead()
+	}
 	t.background.Wait()
-	t.overlay.Close()
+	if t.overlay != nil {
+		t.overlay.Close()
+	}
 }
 
 // refresh reads the table's metadata anew.
@@ -80,13 +87,20 @@ func (t *Table) refresh(ctx context.Context) error {
 	return nil
 }
 
-// current is the overlay's newest version, nil if the table is not mounted; from memory while it is fresh enough.
+// current is the overlay's newest version, nil if the table is not mounted; from memory while it is fresh enough. Its artifacts are there to
+// be found after Full.
 func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
 	t.mu.Lock()
 	v, fresh := t.version, time.Since(t.looked) < t.client.config.MaxStaleness
 	t.mu.Unlock()
 	if fresh {
 		return v, nil
+	}
+	if l := t.takeAhead(); l != nil {
+		if v, err := l.result(ctx); err == nil {
+			t.sawAt(v, l.start)
+			return v, nil
+		}
 	}
 	v, err := t.overlay.Latest(ctx)
 	switch {
@@ -100,10 +114,12 @@ func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
 }
 
 // saw remembers the overlay's newest version.
-func (t *Table) saw(v *overlay.Version) {
+func (t *Table) saw(v *overlay.Version) { t.sawAt(v, time.Now()) }
+
+func (t *Table) sawAt(v *overlay.Version, looked time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.version, t.looked = v, time.Now()
+	t.version, t.looked = v, looked
 }
 
 // mounted is the overlay's newest version, or a NotFound fault that tells how to mount.

@@ -225,5 +225,25 @@ func (r *remote) firstTouch(ctx context.Context) error {
 	}
 	fmt.Printf("  first touch: %.0f ms (median of %d), %d bytes in the last\n", median(took)*1e3, len(took), r.bytes.Load())
 	verdict(2, float64(gets), " requests at first touch", "≤ 14", gets <= 14)
+	waves, err := r.dependent(ctx)
+	if err != nil {
+		return err
+	}
+	verdict(2, float64(waves), " waves at first touch", "≤ 5", waves <= 5)
 	return nil
+}
+
+// dependent counts the requests of a first touch of which each waited for the one before.
+func (r *remote) dependent(ctx context.Context) (int, error) {
+	r.reset()
+	r.flat.Store(true)
+	defer r.flat.Store(false)
+	t, err := r.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer t.Close()
+	_, q := remoteQuery(200)
+	_, _, _, err = answerOf(ctx, t, q)
+	return r.chain(), err
 }

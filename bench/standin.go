@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,9 +28,17 @@ type standIn struct {
 	Endpoint string
 	latency  faulty.Latency
 	slow     atomic.Bool
-	gets     atomic.Int64
-	bytes    atomic.Int64
+	// flat makes every answer take the model's median, so that requests that do not wait for each other end together.
+	flat  atomic.Bool
+	gets  atomic.Int64
+	bytes atomic.Int64
+
+	mu     sync.Mutex
+	served []served
 }
+
+// served is when a request came and when its answer was sent.
+type served struct{ from, to time.Time }
 
 func startStandIn(dir string) (*standIn, error) {
 	listen, err := net.Listen("tcp", "127.0.0.1:0")
@@ -47,12 +57,41 @@ func (s *standIn) stop() { _ = s.server.Close() }
 func (s *standIn) reset() {
 	s.gets.Store(0)
 	s.bytes.Store(0)
+	s.mu.Lock()
+	s.served = nil
+	s.mu.Unlock()
+}
+
+// chain is the longest chain of requests since the last reset of which each came after the answer to the one before.
+func (s *standIn) chain() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortFunc(s.served, func(a, b served) int { return a.to.Compare(b.to) })
+	var last time.Time
+	for _, r := range s.served {
+		if r.from.After(last) {
+			n, last = n+1, r.to
+		}
+	}
+	return n
 }
 
 // ServeHTTP answers GET, HEAD and ListObjectsV2.
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.gets.Add(1)
-	if s.slow.Load() {
+	from := time.Now()
+	defer func() {
+		s.mu.Lock()
+		s.served = append(s.served, served{from, time.Now()})
+		s.mu.Unlock()
+		if os.Getenv("TRACE") != "" {
+			fmt.Println(r.Method, r.URL.String(), r.Header.Get("Range"), from.UnixMilli()%100000, time.Now().UnixMilli()%100000)
+		}
+	}()
+	switch {
+	case s.flat.Load():
+		time.Sleep(s.latency.P50)
+	case s.slow.Load():
 		sigma := math.Log(float64(s.latency.P99)/float64(s.latency.P50)) / 2.3263478740408408 // the 99th percentile of the normal distribution
 		time.Sleep(time.Duration(float64(s.latency.P50) * math.Exp(sigma*rand.NormFloat64())))
 	}

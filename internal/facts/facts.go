@@ -38,8 +38,10 @@ type Snapshot struct {
 	Specs       map[int]*Spec
 	NameMapping []MappedField // schema.name-mapping.default; nil if the table has none
 	Properties  map[string]string
-	Files       Files
-	Deletes     Deletes
+	// Sources is what the facts stand in, as the metadata states it: the manifest list and the manifests; empty where these are many.
+	Sources []string
+	Files   Files
+	Deletes Deletes
 }
 
 // Spec is a partition spec.

@@ -29,9 +29,14 @@ type Meta struct {
 	Objects       []Object         `json:"objects"`
 	Keys          uint64           `json:"keys"`
 	Files         int              `json:"files"`
+	// Root is the root itself where it has at most MaxRootInline bytes; empty: it is read.
+	Root []byte `json:"root,omitempty"`
 	// Invalid is the slots of files that were overwritten since, ascending: the run does not cover them.
 	Invalid []uint32 `json:"invalid,omitempty"`
 }
+
+// MaxRootInline is the bytes of the longest root that a Meta holds.
+const MaxRootInline = 12 << 10
 
 // Object is where leaves of a run lie.
 type Object struct {

@@ -58,6 +58,7 @@ type Lake struct {
 	catalogs Catalogs
 	mapping  Mapping
 	cache    *cache
+	ahead    ahead
 }
 
 // New makes a Lake.

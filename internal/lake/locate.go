@@ -2,7 +2,9 @@ package lake
 
 import (
 	"context"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,18 +27,62 @@ var (
 )
 
 // newestMetadata finds the current metadata.json of a table folder: by its version hint (which may lag, so newer numbered
-// versions win), else the highest vN, else the one newest NNNNN-<uuid>, else the only file.
+// versions win), else the highest vN, else the one newest NNNNN-<uuid>, else the only file. The hint is read only where there is one
+// that can make a difference.
 func (l *Lake) newestMetadata(ctx context.Context, table string) (string, error) {
 	dir := table + "/metadata/"
-	hint, err := l.hint(ctx, dir)
+	names, hintSize, err := l.list(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	names, err := l.list(ctx, dir)
-	if err != nil {
-		return "", err
+	hint := ""
+	if hintSize >= 0 && !decided(names, hintSize) {
+		if hint, err = l.hint(ctx, dir); err != nil {
+			return "", err
+		}
+		if !listed(hint, names) { // it may have been written since
+			if names, _, err = l.list(ctx, dir); err != nil {
+				return "", err
+			}
+		}
 	}
 	return choose(table, dir, hint, names)
+}
+
+// hintOfNumber is more bytes than a hint has that holds the number of a version, and fewer than the name of a metadata file has.
+const hintOfNumber = 12
+
+// decided reports whether every hint of the size leads to the same file: all are plain vN.metadata.json without a gap.
+func decided(names []string, hintSize int64) bool {
+	lowest, highest, n := math.MaxInt, -1, 0
+	for _, name := range names {
+		m := numbered.FindStringSubmatch(name)
+		switch {
+		case m == nil && isMetadataFile(name), m != nil && (m[2] != "" || m[3] != ""):
+			return false
+		case m != nil:
+			version, _ := strconv.Atoi(m[1])
+			lowest, highest, n = min(lowest, version), max(highest, version), n+1
+		}
+	}
+	return n > 0 && n == highest-lowest+1 && hintSize < hintOfNumber
+}
+
+// listed reports whether the file that a hint leads to is among the names.
+func listed(hint string, names []string) bool {
+	n, err := strconv.Atoi(strings.TrimPrefix(hint, "v"))
+	if err != nil {
+		_, ok := hinted(hint, names)
+		return ok
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
+		m := numbered.FindStringSubmatch(name)
+		if m == nil {
+			return false
+		}
+		version, _ := strconv.Atoi(m[1])
+		return version == n
+	})
 }
 
 // hint reads the version hint; "" if the table has none.
@@ -53,31 +99,35 @@ func (l *Lake) hint(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSpace(string(b)), nil
 }
 
-// list returns the names of the files in dir.
-func (l *Lake) list(ctx context.Context, dir string) ([]string, error) {
+// list returns the names of the files in dir, and the bytes of the version hint among them, -1 if there is none.
+func (l *Lake) list(ctx context.Context, dir string) (names []string, hint int64, err error) {
 	s, key, err := l.resolve(dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	key = strings.TrimSuffix(key, "/") + "/"
-	var names []string
+	hint = -1
 	for after := ""; len(names) < maxListed; {
 		page, err := s.List(ctx, key, after, listPage)
 		if fault.Is(err, fault.NotFound) {
-			return names, nil
+			return names, hint, nil
 		}
 		if err != nil {
-			return nil, fault.About(dir, err)
+			return nil, 0, fault.About(dir, err)
 		}
 		for _, info := range page {
-			names = append(names, strings.TrimPrefix(info.Key, key))
+			name := strings.TrimPrefix(info.Key, key)
+			if name == hintName {
+				hint = info.Size
+			}
+			names = append(names, name)
 		}
 		if len(page) < listPage {
-			return names, nil
+			return names, hint, nil
 		}
 		after = page[len(page)-1].Key
 	}
-	return nil, fault.New(fault.Exhausted, dir, "more than %d files in the metadata folder", maxListed).
+	return nil, 0, fault.New(fault.Exhausted, dir, "more than %d files in the metadata folder", maxListed).
 		WithFix("give the metadata.json itself")
 }
 

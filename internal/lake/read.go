@@ -32,7 +32,14 @@ func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, []st
 		at    []int
 	}
 	shares := map[store.Store]*share{}
+	out, tags := make([][]byte, len(locations)), make([]store.Tag, len(locations))
 	for i, location := range locations {
+		if e := l.ahead.take(location, nil); e != nil {
+			var err error
+			if out[i], tags[i], err = e.wait(ctx); err == nil {
+				continue
+			}
+		}
 		s, key, err := l.resolve(location)
 		if err != nil {
 			return nil, nil, err
@@ -43,7 +50,6 @@ func (l *Lake) readWave(ctx context.Context, locations []string) ([][]byte, []st
 		shares[s].reads = append(shares[s].reads, store.Read{Key: key})
 		shares[s].at = append(shares[s].at, i)
 	}
-	out, tags := make([][]byte, len(locations)), make([]store.Tag, len(locations))
 	g, ctx := errgroup.WithContext(ctx)
 	for s, sh := range shares {
 		g.Go(func() error {

@@ -119,8 +119,31 @@ func (v *View) Snapshot(ctx context.Context, kept Kept) (*facts.Snapshot, error)
 	if err := newAssembly(v.table, out, total).run(v.parts); err != nil {
 		return nil, err
 	}
+	out.Sources = v.sources()
 	v.whole = out
 	return out, nil
+}
+
+// A snapshot tells the sources of its facts where so many manifests, of so many bytes together, state them.
+const (
+	maxSources     = 8
+	maxSourceBytes = 1 << 20
+)
+
+// sources is the manifest list and the manifests, if they are few; nil otherwise.
+func (v *View) sources() []string {
+	if v.snapshot == nil || v.snapshot.ManifestList == "" || len(v.parts) > maxSources {
+		return nil
+	}
+	out, bytes := []string{v.snapshot.ManifestList}, int64(0)
+	for _, p := range v.parts {
+		out = append(out, p.listed.Path)
+		bytes += p.listed.Length
+	}
+	if bytes > maxSourceBytes {
+		return nil
+	}
+	return out
 }
 
 // Pack reads manifests whole and packs them.

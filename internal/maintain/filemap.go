@@ -108,15 +108,32 @@ func putRun(ctx context.Context, s *State, name string, m build.Map) ([]overlay.
 			out = append(out, overlay.Derived{Kind: filemap.PartKind, Name: fmt.Sprintf("%s/%d", name, k), Index: m.IndexID, Key: key})
 		}
 	}
+	root := m.Files.Root
+	if root.Len <= filemap.MaxRootInline {
+		var err error
+		if m.Meta.Root, err = readAt(m.Files.Paths[len(m.Files.Paths)-1], root); err != nil {
+			return nil, err
+		}
+	}
 	meta, err := json.Marshal(m.Meta)
 	if err != nil {
 		return nil, err
 	}
-	root := m.Files.Root
 	last := m.Meta.Objects[len(m.Meta.Objects)-1].Key
 	return slices.Insert(out, 0, overlay.Derived{
 		Kind: filemap.Kind, Name: name, Index: m.IndexID, Key: last, Off: root.Off, Len: root.Len, CRC: root.CRC, Meta: meta,
 	}), nil
+}
+
+func readAt(path string, at lineage.Place) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, path, err)
+	}
+	defer f.Close()
+	out := make([]byte, at.Len)
+	_, err = f.ReadAt(out, at.Off)
+	return out, err
 }
 
 // MapFiles is the phase that keeps file maps: files that artifacts cover and no run does are read for it, runs no longer speak for files

@@ -139,7 +139,7 @@ func (r *run) finish(ctx context.Context) error {
 	now := Upstream(r.snapshot, time.Now())
 	if was := r.report.Version.Upstream(); r.Idle > 0 {
 		age := time.Duration(now.LastSyncMs-was.LastSyncMs) * time.Millisecond
-		if was.LastSyncMs = now.LastSyncMs; was == now && age >= 0 && age < r.Idle {
+		if was.LastSyncMs = now.LastSyncMs; was.Equal(now) && age >= 0 && age < r.Idle {
 			return nil
 		}
 	}
@@ -178,6 +178,7 @@ func (r *run) stillThere() func(string, refusedFile) bool {
 func Upstream(s *facts.Snapshot, synced time.Time) overlay.Upstream {
 	u := overlay.Upstream{
 		MetadataLocation: s.MetadataPath, SnapshotID: s.ID, SequenceNumber: s.Sequence, SchemaID: s.Schema.ID, LastUpdatedMs: s.TimestampMs,
+		Sources: s.Sources,
 	}
 	if !synced.IsZero() {
 		u.LastSyncMs = synced.UnixMilli()

@@ -46,6 +46,12 @@ func endsSync(c Change) bool {
 }
 
 func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change) (*Receipt, error) {
+	if planned != nil {
+		var err error
+		if planned, err = planned.Full(ctx); err != nil {
+			return nil, err
+		}
+	}
 	id := uuid.NewString()
 	puts := o.newPuts(id)
 	base := o.newestKnown(planned)

@@ -38,6 +38,7 @@ const (
 type derivedList struct {
 	name    string
 	entries []Derived
+	raw     []byte // what it was decoded from, where that is short enough to be copied; nil otherwise
 }
 
 func (l *derivedList) find(key DerivedKey) int {
@@ -155,6 +156,9 @@ func parseList(name string, raw []byte) (*derivedList, error) {
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
+	}
+	if len(raw) <= maxListCopies {
+		l.raw = raw
 	}
 	return l, nil
 }

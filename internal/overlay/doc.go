@@ -15,6 +15,8 @@
 package overlay
 
 import (
+	"reflect"
+
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -79,7 +81,12 @@ type Upstream struct {
 	SchemaID         int    `json:"upstream_schema_id"`
 	LastUpdatedMs    int64  `json:"upstream_last_updated_ms"` // as the metadata states it
 	LastSyncMs       int64  `json:"last_sync_ms"`             // 0: never synced
+	// Sources is the few files in which the table states what that snapshot holds: a hint for readers, which may ask for them early.
+	Sources []string `json:"sources,omitempty"`
 }
+
+// Equal reports whether two states are the same.
+func (u Upstream) Equal(other Upstream) bool { return reflect.DeepEqual(u, other) }
 
 // Table is the table that an overlay belongs to.
 type Table struct {

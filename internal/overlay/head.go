@@ -35,6 +35,17 @@ type Head struct {
 	// Directory is the bundles, below the overlay's prefix, that cover a data file, by its path; only of small overlays, and only if it
 	// fits.
 	Directory map[string][]string `json:"directory,omitempty"`
+	// Lists is copies of short lists of derived objects, by name, and Ahead the parts of derived objects that a first query is likely to need: what
+	// First saves round trips with, if they fit.
+	Lists map[string][]byte `json:"lists,omitempty"`
+	Ahead []Part            `json:"ahead,omitempty"`
+}
+
+// Part is some bytes of an object below the overlay's prefix.
+type Part struct {
+	Key string `json:"key"`
+	Off int64  `json:"off"`
+	Len int64  `json:"len"`
 }
 
 // ReadHead reads the hint.
@@ -110,14 +121,18 @@ func (v *Version) headBytes(ctx context.Context) []byte {
 	h := Head{FormatVersion: headVersion, OverlayVersion: v.number, Table: v.Table(), Upstream: v.Upstream(), Mounted: v.Mounted(), Indexes: []Definition{}}
 	h.Indexes = append(h.Indexes, v.Indexes()...)
 	h.Artifacts, h.Directory = v.directory(ctx)
+	h.Lists, h.Ahead = v.shortLists(), v.ahead()
 	for {
 		raw, err := json.MarshalIndent(h, "", "  ")
-		if err == nil && len(raw) < maxHead || h.Directory == nil && len(h.Indexes) == 0 {
+		if err == nil && len(raw) < maxHead || h.Directory == nil && h.Lists == nil && len(h.Indexes) == 0 {
 			return append(raw, '\n')
 		}
-		if h.Directory != nil {
+		switch {
+		case h.Directory != nil:
 			h.Directory = nil
-		} else {
+		case h.Lists != nil:
+			h.Lists = nil
+		default:
 			h.Indexes = h.Indexes[:len(h.Indexes)/2]
 		}
 	}

@@ -31,6 +31,8 @@ type Overlay struct {
 type Options struct {
 	Now func() int64 // milliseconds since 1970; nil: the system's clock
 	Key []byte       // signs versions; nil: they are not signed, and signatures are not asked for
+	// Ahead is the objects, of those that a version derives, that the first query of a reader is likely to need: heads name them. nil: none.
+	Ahead func(*Version) []Derived
 }
 
 // Open makes an overlay of what is under prefix. Nothing is read yet.
@@ -259,46 +261,68 @@ func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
 
 // openFrom fetches the chunks and lists of a version that are not among the known ones. What cannot be read is a warning.
 func (o *Overlay) openFrom(ctx context.Context, v *Version, chunks map[string]*chunk, lists map[string]*derivedList) error {
-	var reads []store.Read
-	var open []func([][]byte) error // of each read
+	p := parts{version: v}
+	p.chunks(chunks)
+	p.lists(lists)
+	return p.open(ctx)
+}
+
+// parts is the chunks and lists of a version that are to be read.
+type parts struct {
+	version *Version
+	reads   []store.Read
+	opens   []func([][]byte) error // of each read
+}
+
+func (p *parts) chunks(known map[string]*chunk) {
+	v, o := p.version, p.version.overlay
 	for i, c := range v.body.chunks {
-		if v.views[i].chunk = chunks[c.name]; v.views[i].chunk == nil {
+		if v.views[i].chunk = known[c.name]; v.views[i].chunk == nil {
 			ref := &v.body.chunks[i]
-			open = append(open, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
+			p.opens = append(p.opens, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
 			spans := []store.Span{{Off: 0, Len: c.hotLen}}
 			if o.Keyed() {
 				spans = append(spans, store.Span{Off: c.hotLen, Len: c.wideLen})
 			}
-			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: spans})
+			p.reads = append(p.reads, store.Read{Key: o.key("chunks", c.name), Spans: spans})
 		}
 	}
+}
+
+func (p *parts) lists(known map[string]*derivedList) {
+	v, o := p.version, p.version.overlay
 	for i, c := range v.body.lists {
-		if v.lists[i] = lists[c.name]; v.lists[i] == nil {
+		if v.lists[i] = known[c.name]; v.lists[i] == nil {
 			ref := &v.body.lists[i]
-			open = append(open, func(raw [][]byte) (err error) { v.lists[i], err = ref.open(raw[0], o.Keyed()); return err })
-			reads = append(reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
+			p.opens = append(p.opens, func(raw [][]byte) (err error) { v.lists[i], err = ref.open(raw[0], o.Keyed()); return err })
+			p.reads = append(p.reads, store.Read{Key: o.key("chunks", c.name), Spans: []store.Span{{Off: 0, Len: c.length}}})
 		}
 	}
-	if len(reads) == 0 {
+}
+
+// open reads them in one wave.
+func (p *parts) open(ctx context.Context) error {
+	v, o := p.version, p.version.overlay
+	if len(p.reads) == 0 {
 		return nil
 	}
-	results := o.store.Fetch(ctx, reads)
+	results := o.store.Fetch(ctx, p.reads)
 	if ctx.Err() != nil {
 		return fault.About(o.prefix, context.Cause(ctx))
 	}
-	reasons := make([]error, len(reads))
+	reasons := make([]error, len(p.reads))
 	var checks sync.WaitGroup
 	for k, r := range results {
 		checks.Go(func() {
 			if reasons[k] = r.Err; r.Err == nil {
-				reasons[k] = open[k](r.Data)
+				reasons[k] = p.opens[k](r.Data)
 			}
 		})
 	}
 	checks.Wait()
 	for k, err := range reasons {
 		if err != nil {
-			v.warnings = append(v.warnings, Warning{reads[k].Key, err})
+			v.warnings = append(v.warnings, Warning{p.reads[k].Key, err})
 		}
 	}
 	return nil

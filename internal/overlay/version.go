@@ -23,6 +23,10 @@ type Version struct {
 
 	gather  sync.Once
 	derived []Derived // that speak, by kind and name
+
+	partial bool       // its chunks were not read: see Full
+	filling sync.Mutex // of full
+	full    *Version   // what Full made of a partial version
 }
 
 // view is a chunk as a version sees it.

@@ -215,6 +215,10 @@ func (e *evidence) gather(ctx context.Context) error {
 
 // answers puts the predicate to every artifact that may speak for a file, and runs all of it in lock step.
 func (e *evidence) answers(ctx context.Context) ([][]answerOf, error) {
+	var err error
+	if e.version, err = e.version.Full(ctx); err != nil {
+		return nil, err
+	}
 	e.asked = map[question]*asked{}
 	answers := make([][]answerOf, len(e.plan.Files))
 	var found []overlay.Placement

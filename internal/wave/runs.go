@@ -56,6 +56,12 @@ func (k *Runs) Load(ctx context.Context, st store.Store, prefix string, v *overl
 		if r.Run = k.get(r.key(prefix)); r.Run != nil {
 			continue
 		}
+		if len(r.Meta.Root) > 0 {
+			if r.Run, r.Err = r.Meta.OpenChecked(r.Name, r.Meta.Root, r.CRC); r.Err == nil {
+				k.put(r.key(prefix), r.Run)
+				continue
+			}
+		}
 		reads = append(reads, store.Read{Key: r.key(prefix).bundle, Spans: []store.Span{{Off: e.Off, Len: e.Len}}})
 		who = append(who, r)
 	}
