@@ -112,7 +112,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
 		a.indexCommand(), a.syncCommand(), a.repairCommand(), a.scrubCommand(), a.reindexCommand(),
-		a.consolidateCommand(), a.vacuumCommand(), a.overlayCommand(),
+		a.consolidateCommand(), a.vacuumCommand(), a.eraseCommand(), a.overlayCommand(),
 		a.queryCommand(), a.explainCommand(), a.verifyCommand(), a.statsCommand(), a.estimateCommand(), a.adviseCommand(),
 		a.inspectCommand(), a.doctorCommand(), a.demoCommand(), a.versionCommand(),
 	)

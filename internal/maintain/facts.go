@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path"
 	"slices"
 
 	"github.com/google/uuid"
@@ -66,7 +67,7 @@ func (k *keeper) run(ctx context.Context, files int) error {
 			return err
 		}
 	}
-	write, remove := k.missing(listed)
+	write, remove := k.missing(k.speakable(listed))
 	for len(write) > 0 || len(remove) > 0 {
 		n, size := 0, int64(0)
 		for n < len(write) && (n == 0 || size+write[n].Length <= packBytes) {
@@ -79,6 +80,17 @@ func (k *keeper) run(ctx context.Context, files int) error {
 		write, remove = write[n:], nil
 	}
 	return nil
+}
+
+// speakable is the manifests without those that list a file of which rows were erased: the bounds that they state may be the erased values.
+func (k *keeper) speakable(listed []lake.Manifest) []lake.Manifest {
+	f, erased := &k.Snapshot.Files, map[string]bool{}
+	for i := range f.Len() {
+		if k.Version.Erased(overlay.Identity{Path: f.Stated[i], Size: f.Size[i], Records: f.Records[i]}) {
+			erased[path.Base(f.Manifests[f.Manifest[i]])] = true // names are unique, and paths may be mapped
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(listed), func(m lake.Manifest) bool { return erased[path.Base(m.Path)] })
 }
 
 // missing is the manifests that are to be packed, and the entries that are to go. Facts in small packs are packed again when

@@ -36,6 +36,10 @@ func (r *run) missing(v *overlay.Version) []work {
 			r.report.Skipped[f.Path[i]] = "encrypted"
 			continue
 		}
+		if v.Erased(overlay.Identity{Path: f.Stated[i], Size: f.Size[i], Records: f.Records[i]}) {
+			r.report.Skipped[f.Path[i]] = "rows of it were erased: it is scanned until the table rewrites it"
+			continue
+		}
 		w := work{ordinal: i, path: f.Path[i], rows: f.Records[i]}
 		found = v.AppendCovering(found[:0], f.Stated[i])
 		for n, d := range v.Indexes() {

@@ -115,3 +115,12 @@ type (
 		Columns string
 	}
 )
+
+// Clear forgets everything.
+func (c *Cache) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order.Init()
+	clear(c.byKey)
+	c.used = 0
+}

@@ -143,6 +143,9 @@ func (c forgetErased) apply(_ context.Context, d *draft) error {
 	return nil
 }
 
+// ErasedIn is the version of the last erasure, 0: none.
+func (v *Version) ErasedIn() uint64 { return v.body.header.ErasedIn }
+
 // Erased reports whether rows of the incarnation were erased, so that only a build that leaves out deleted rows may cover it.
 func (v *Version) Erased(f Identity) bool {
 	return len(v.body.erased) > 0 && v.body.erased.has(f.eraseKey())

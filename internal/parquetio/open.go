@@ -146,3 +146,12 @@ func Open(ctx context.Context, st store.Store, cache *Footers, paths []string, t
 
 // HasFieldIDs reports whether columns are found by field id: the file has any.
 func (f *File) HasFieldIDs() bool { return f.hasIDs }
+
+// Clear forgets everything.
+func (c *Footers) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.order.Init()
+	clear(c.byPath)
+	c.used = 0
+}
