@@ -26,17 +26,10 @@ type stream interface {
 // dropped is the slot of a file that is left out.
 const dropped = ^uint32(0)
 
-// destination is where the entries of a slot go.
-type destination struct {
-	slot uint32
-	// coarse: the file is written with granules of another length, so that an entry means all of its rows.
-	coarse bool
-}
-
 // renumbered is a stream with other slots; entries of files that are left out are too.
 type renumbered struct {
 	stream
-	slots []destination
+	slots []uint32
 }
 
 func (r *renumbered) next() (e entry, ok bool, err error) {
@@ -45,20 +38,16 @@ func (r *renumbered) next() (e entry, ok bool, err error) {
 		if !ok || err != nil || e.place>>8 == tooMany {
 			return e, ok, err
 		}
-		if to := r.slots[e.place>>8]; to.slot != dropped {
-			granule := uint8(e.place)
-			if to.coarse {
-				granule = wholeFile
-			}
-			e.place = place(to.slot, granule)
+		if slot := r.slots[e.place>>8]; slot != dropped {
+			e.place = place(slot, uint8(e.place))
 			return e, true, nil
 		}
 	}
 }
 
-// arrange brings files of several runs into the order of slots, each incarnation once with the shortest granules that a run cut it into, and
-// returns per run where its slots went. A file whose stride is 0 is left out.
-func arrange(runs [][]File) (files []File, slots [][]destination) {
+// arrange brings files of several runs into the order of slots, each incarnation once, and returns per run where its slots went. A file
+// whose stride is 0 is left out. An incarnation that runs cut into granules of different lengths is taken from those with the shortest.
+func arrange(runs [][]File) (files []File, slots [][]uint32) {
 	for _, run := range runs {
 		for i := range run {
 			if run[i].Stride > 0 {
@@ -70,12 +59,14 @@ func arrange(runs [][]File) (files []File, slots [][]destination) {
 	slices.SortFunc(files, func(a, b File) int { return cmp.Or(byOrder(a, b), cmp.Compare(a.Stride, b.Stride)) })
 	files = slices.CompactFunc(files, func(a, b File) bool { return compareFiles(&a, &b) == 0 })
 	for _, run := range runs {
-		to := make([]destination, len(run))
+		to := make([]uint32, len(run))
 		for i := range run {
-			to[i].slot = dropped
-			if run[i].Stride > 0 {
-				at, _ := slices.BinarySearchFunc(files, run[i], byOrder)
-				to[i] = destination{uint32(at), files[at].Stride != run[i].Stride}
+			to[i] = dropped
+			if run[i].Stride == 0 {
+				continue
+			}
+			if at, _ := slices.BinarySearchFunc(files, run[i], byOrder); files[at].Stride == run[i].Stride {
+				to[i] = uint32(at)
 			}
 		}
 		slots = append(slots, to)

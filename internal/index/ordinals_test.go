@@ -1,9 +1,11 @@
 package index
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/rowset"
 )
@@ -160,3 +162,47 @@ func TestMapsThatLoseOrDoubleRowsAreRefused(t *testing.T) {
 		t.Errorf("a source that does not exist: %v", err)
 	}
 }
+
+// TestLostRowsStayLost: of two sources one did not keep its null rows. Their count is known after a merge that keeps every row, their places
+// are not; where a row of it is gone, not even the count.
+func TestLostRowsStayLost(t *testing.T) {
+	var set RowsWriter
+	set.Add(rowset.Range{Start: 3, End: 5})
+	var unit bytescan.Writer
+	set.Append(&unit)
+	sources := []Source{{Rows: 10}, {Rows: 8, Body: bytes.NewReader(unit.Buf), Size: int64(len(unit.Buf))}}
+	of := []Unordered{{Count: 4}, {Count: 2, Unit: Unit{Span: Span{Len: int64(len(unit.Buf))}, CRC: bytescan.CRC32C(unit.Buf)}}}
+	all, err := Concatenated([]uint32{10, 8}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, reason, err := MergeUnordered("test", sources, all, of)
+	if err != nil || reason != "" {
+		t.Fatal(reason, err)
+	}
+	var out bytescan.Writer
+	n, err := merged.Write(&out, &counted{}, 18)
+	if err != nil || n != 6 {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+	if u := ReadUnordered(bytescan.NewReader("test", out.Buf), 18, 1000); !u.Lost(18) || u.Count != 6 || u.Known(18).Exact() {
+		t.Errorf("%+v", u)
+	}
+	some, err := Concatenated([]uint32{10, 8}, []*rowset.Set{rowset.FromRows(10, []uint32{0, 1, 2}), nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, reason, err = MergeUnordered("test", sources, some, of); err != nil || reason == "" {
+		t.Errorf("rows of the source that lost its nulls are gone: %q, %v", reason, err)
+	}
+}
+
+// counted is a sink that keeps nothing.
+type counted struct{ n int64 }
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+func (c *counted) Offset() int64 { return c.n }

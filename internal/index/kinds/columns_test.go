@@ -111,6 +111,22 @@ func TestExpressionsAreNotTheirColumns(t *testing.T) {
 	}
 }
 
+// TestOtherIdentitiesHaveNoColumn: a definition whose field is not that of its expression, as damaged or foreign ones have, is not asked.
+func TestOtherIdentitiesHaveNoColumn(t *testing.T) {
+	for _, expr := range []string{"bloom(message -> '$.a')", "bloom(tokens(message))", "bloom(attrs['a'])"} {
+		d, err := ParseExpr(expr, documents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := d.Columns[0].Leaf().ID
+		for ids, want := range map[*[]int]bool{{id}: true, {id + 1}: false, {d.Columns[0].Base().Leaf().ID}: false, {id, id}: false, {}: false} {
+			if _, ok := Columns(documents, *ids, d.Params); ok != want {
+				t.Errorf("%s of fields %v: %v", expr, *ids, ok)
+			}
+		}
+	}
+}
+
 // TestU70OtherAnalyzersAreNotAsked: a definition whose words were cut by another version has no column in this build.
 func TestU70OtherAnalyzersAreNotAsked(t *testing.T) {
 	d, err := ParseExpr("bloom(tokens(message))", documents)

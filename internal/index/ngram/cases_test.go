@@ -11,6 +11,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	it "github.com/skomerdb/skomer/internal/index/indextest"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 func like(pattern string) *predicate.Leaf {
@@ -141,5 +142,28 @@ func TestOtherUnicode(t *testing.T) {
 	spec := index.Spec{Columns: []column.Path{it.Path(str)}, Rows: 3}
 	if _, reason, err := (Kind{}).Merge(spec, []index.Source{source}, m, index.Budget{}, &it.Body{}); reason == "" || err != nil {
 		t.Errorf("merged: %q, %v", reason, err)
+	}
+}
+
+// TestUnreadBlocksSayNothing: a question of more dictionary blocks than one probe reads loses no row.
+func TestUnreadBlocksSayNothing(t *testing.T) {
+	r := it.Rand(t)
+	c := it.Column{Type: str}
+	for range 300 {
+		text := make([]byte, 30)
+		for i := range text {
+			text[i] = 'a' + byte(r.IntN(26))
+		}
+		v := column.StringValue(string(text))
+		c.Values = append(c.Values, &v)
+	}
+	s := it.Open(t, Kind{sizes{block: 1, inside: 1}}, c)
+	leaf, want := it.Test(str, predicate.In), []uint32{}
+	for i := range uint32(10) {
+		leaf.Values, want = append(leaf.Values, *c.Values[i*29]), append(want, i*29)
+	}
+	v, cost, err := it.Run(s.Reader.Probe(leaf), s.Body)
+	if err != nil || cost.Units > maxBlocks+maxAllGrams || !rowset.AndNot(rowset.FromRows(300, want), v.May).Empty() {
+		t.Errorf("%+v: may %s, want %v, %v", cost, v.May, want, err)
 	}
 }

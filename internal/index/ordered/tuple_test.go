@@ -238,6 +238,44 @@ func TestTupleOrder(t *testing.T) {
 	}
 }
 
+// TestTuplesOfLowBytes: texts made of the bytes that tuples use for themselves keep their order, and no two pairs have one tuple.
+func TestTuplesOfLowBytes(t *testing.T) {
+	texts := []*column.Value{nil}
+	var grow func(string)
+	grow = func(s string) {
+		v := column.StringValue(s)
+		if texts = append(texts, &v); len(s) < 2 {
+			for _, c := range []string{"\x00", "\x01", "\x02", "\x7f"} {
+				grow(s + c)
+			}
+		}
+	}
+	grow("")
+	x := &tupleTable{cols: []it.Column{{Type: str}, {Type: str}}}
+	for _, a := range texts {
+		for _, b := range texts {
+			x.cols[0].Values, x.cols[1].Values = append(x.cols[0].Values, a), append(x.cols[1].Values, b)
+			x.rows++
+		}
+	}
+	parts, err := partsOf(x.paths())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts, r := newTuples(parts), it.Rand(t)
+	if err := ts.load([]*column.Vector{x.cols[0].Vector(r, 0, x.rows), x.cols[1].Vector(r, 0, x.rows)}); err != nil {
+		t.Fatal(err)
+	}
+	last := []byte(nil) // pairs were made in their order
+	for i := range x.rows {
+		key := bytes.Clone(ts.of(i))
+		if i > 0 && bytes.Compare(last, key) >= 0 {
+			t.Fatalf("tuple %x of pair %d is not above %x", key, i, last)
+		}
+		last = key
+	}
+}
+
 func two(long, text it.Column) *tupleTable {
 	return &tupleTable{cols: []it.Column{long, text}, rows: len(long.Values)}
 }
