@@ -84,9 +84,6 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		s.served = append(s.served, served{from, time.Now()})
 		s.mu.Unlock()
-		if os.Getenv("TRACE") != "" {
-			fmt.Println(r.Method, r.URL.String(), r.Header.Get("Range"), from.UnixMilli()%100000, time.Now().UnixMilli()%100000)
-		}
 	}()
 	switch {
 	case s.flat.Load():

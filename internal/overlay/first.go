@@ -159,10 +159,12 @@ func (o *Overlay) readAhead(ctx context.Context, parts []Part) {
 func (v *Version) shortLists() map[string][]byte {
 	out, total := map[string][]byte{}, int64(0)
 	for i, ref := range v.body.lists {
-		if total += ref.length; v.lists[i] == nil || total > maxListCopies {
+		if total += ref.length; total > maxListCopies {
 			return nil
 		}
-		out[ref.name] = v.lists[i].raw
+		if v.lists[i] != nil {
+			out[ref.name] = v.lists[i].raw
+		}
 	}
 	return out
 }
