@@ -24,6 +24,7 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store/s3"
 	"github.com/skomerdb/skomer/internal/store/s3/s3test"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -259,8 +260,13 @@ func newLife(t *testing.T, rng *rand.Rand, kind string, processes int, all *tall
 	l.made.Append(t, 3)
 	l.setting = lifeSetting{Table: l.made.Dir, Overlay: filepath.Join(dir, "overlay")}
 	config := skomer.Config{OverlayRoot: "unused", MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1, CacheBytes: 16 << 20}
-	if kind == "s3" {
-		o := s3test.Start(t, nil, "overlays").Options
+	if kind == "s3" || kind == "seaweed" {
+		var o s3.Options
+		if kind == "s3" {
+			o = s3test.Start(t, nil, "overlays").Options
+		} else {
+			o = s3test.Seaweed(t, "overlays")
+		}
 		l.setting.S3, l.setting.Overlay = &lifeServer{o.Endpoint, o.Region, o.AccessKey, o.Secret}, "s3://overlays/life"
 		config.OverlayStore = map[string]string{
 			"s3.endpoint": o.Endpoint, "s3.region": o.Region, "s3.access-key-id": o.AccessKey,
@@ -530,29 +536,42 @@ func TestLifeOfAnOverlay(t *testing.T) {
 		steps = n
 	}
 	all := newTally()
-	for life := 0; all.steps < steps; life++ {
+	for life := 0; all.steps < steps && !t.Failed(); life++ {
 		kind := []string{"local", "mem", "local", "s3"}[life%4]
 		t.Run(fmt.Sprintf("%d %s", life, kind), func(t *testing.T) {
-			l := newLife(t, rng, kind, 2+rng.IntN(3), all)
-			for end := all.steps + min(150, steps-all.steps); all.steps < end; {
-				l.step()
-				if rng.IntN(2) == 0 {
-					l.check()
-				}
-				if rng.IntN(40) == 0 {
-					l.settle()
-				}
-			}
-			l.settle()
-			for range 5 {
-				l.check()
-			}
+			newLife(t, rng, kind, 2+rng.IntN(3), all).run(min(150, steps-all.steps))
 		})
-		if t.Failed() {
-			return
+	}
+	if !t.Failed() {
+		all.report(t, steps)
+	}
+}
+
+// TestInteropLifeOnSeaweedFS is the same with the overlay on a real S3 server.
+func TestInteropLifeOnSeaweedFS(t *testing.T) {
+	rng, _ := seeded(t)
+	all := newTally()
+	newLife(t, rng, "seaweed", 3, all).run(300)
+	require.Positive(t, all.indexed)
+	require.Positive(t, all.stops["killed"])
+	require.Positive(t, all.faults["overlay timed out after success"])
+}
+
+// run lives for so many steps.
+func (l *life) run(steps int) {
+	for end := l.tally.steps + steps; l.tally.steps < end; {
+		l.step()
+		if l.rng.IntN(2) == 0 {
+			l.check()
+		}
+		if l.rng.IntN(40) == 0 {
+			l.settle()
 		}
 	}
-	all.report(t, steps)
+	l.settle()
+	for range 5 {
+		l.check()
+	}
 }
 
 // report demands that everything happened often enough.

@@ -1,4 +1,4 @@
-// Package s3test answers: which S3 server can a test speak to? It runs one in the test's process.
+// Package s3test answers: which S3 server can a test speak to? It runs one in the test's process, or SeaweedFS beside it.
 package s3test
 
 import (
