@@ -5,7 +5,7 @@ BIN     := bin/skomer
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 GOFILES := $(shell find . -name '*.go' -not -path './.cache/*' -not -path './examples/*') go.mod go.sum
 
-.PHONY: demo test build lint mutate fuzz random bench interop clean
+.PHONY: demo test build lint mutate fuzz random life bench interop clean
 
 demo: build ## real flights as an Iceberg table, indexed, queried both ways
 	$(BIN) demo
@@ -29,6 +29,9 @@ fuzz: ## every fuzz target; FUZZ_SECONDS for all of them together
 
 random: ## tests of random cases with new seeds, for RANDOM_SECONDS
 	scripts/random
+
+life: ## histories of a table and its overlay, by processes that fail, pause and die; STEPS of them
+	SKOMER_LIFE_STEPS=$(or $(STEPS),10000) $(GO) test -count=1 -timeout 30m -run '^TestLifeOfAnOverlay$$' -v .
 
 bench: ## the table of measurements; ROW=n runs one row
 	$(GO) run ./bench $(if $(ROW),-row $(ROW))
