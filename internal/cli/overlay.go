@@ -22,7 +22,7 @@ func (a *app) overlayCommand() *cobra.Command {
   skomer overlay recover lake/flights
   skomer overlay sign lake/flights`,
 	}
-	cmd.AddCommand(a.overlayVersions(), a.overlayRollback(), a.overlayRecover(), a.overlaySign(), a.overlayCopy())
+	cmd.AddCommand(a.overlayVersions(), a.overlayRollback(), a.overlayRecover(), a.overlaySign(), a.overlayCopy(), a.overlayUpgrade(), a.overlayLegacy())
 	return cmd
 }
 

@@ -166,10 +166,12 @@ old ones answer until they are replaced. INDEX is an id or an expression; withou
 
 func (a *app) reindexCommand() *cobra.Command {
 	var all bool
+	from := ""
 	cmd := &cobra.Command{
 		Use: "reindex TABLE [INDEX]", Short: "Build anew what an older format or analyzer made", Long: longReindex,
 		Example: `  skomer reindex prod.web.events
-  skomer reindex lake/flights 'bloom(flight_id)' --all`,
+  skomer reindex lake/flights 'bloom(flight_id)' --all
+  skomer reindex lake/flights --from s3://acme-index/sidecars`,
 		Args: takes(1, 2, "a table and perhaps an index"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
@@ -186,6 +188,9 @@ func (a *app) reindexCommand() *cobra.Command {
 			var options skomer.SyncOptions
 			end := a.progress(&options)
 			defer end()
+			if from != "" {
+				return a.migrate(cmd.Context(), t, name, from, options)
+			}
 			r, err := t.Reindex(cmd.Context(), name, all, options)
 			if err != nil {
 				return err
@@ -194,5 +199,6 @@ func (a *app) reindexCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "build every artifact anew, whatever made it")
+	cmd.Flags().StringVar(&from, "from", "", "declare and build the indexes that the loose sidecars at this place held")
 	return cmd
 }
