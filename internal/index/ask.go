@@ -62,7 +62,7 @@ func Common(a, b []Interval) []Interval {
 
 // Ask is what a leaf without its sign asks of keys: it is true of a value whose key lies in one of the intervals.
 type Ask struct {
-	In    []Interval // ascending, disjoint; none for null and NaN tests
+	In    []Interval // ascending, disjoint; none for null and NaN tests. Others may hold it too: do not write to it
 	Exact bool       // false: values in the intervals may still fail (LIKE behind its prefix)
 }
 
@@ -79,7 +79,7 @@ func Asked(leaf *predicate.Leaf, e Encoding) (ask Ask, ok bool) {
 	case predicate.Equal, predicate.Less, predicate.LessEqual, predicate.Greater, predicate.GreaterEqual:
 		return Ask{In: compared(leaf), Exact: true}, len(leaf.Values) == 1
 	case predicate.In:
-		return Ask{In: points(leaf.Values), Exact: true}, true
+		return Ask{In: leaf.Once(points).([]Interval), Exact: true}, true
 	case predicate.StartsWith:
 		if !text || len(leaf.Values) != 1 {
 			return Ask{}, false
@@ -130,7 +130,7 @@ func compared(leaf *predicate.Leaf) []Interval {
 	}
 }
 
-func points(values []column.Value) []Interval {
+func points(values []column.Value) any {
 	keys := make([][]byte, 0, len(values))
 	for _, v := range values {
 		if !v.IsNaN() {

@@ -318,3 +318,34 @@ func TestConstantVectors(t *testing.T) {
 func schemaOf(cols []testColumn, i int) *column.Schema {
 	return &column.Schema{Fields: []column.Field{cols[i].path[0]}}
 }
+
+// TestWhatIsMadeOnceIsOfTheValues: copies of a leaf share it, a copy with other values does not.
+func TestWhatIsMadeOnceIsOfTheValues(t *testing.T) {
+	made := 0
+	sum := func(values []column.Value) any {
+		made++
+		n := int64(0)
+		for _, v := range values {
+			n += int64(v.Lo)
+		}
+		return n
+	}
+	long := column.Of(column.Long)
+	of := func(values ...int64) (out []column.Value) {
+		for _, v := range values {
+			out = append(out, column.IntValue(column.Long, v))
+		}
+		return out
+	}
+	l := predicate.Of(predicate.Leaf{Column: predicate.Column{Path: column.Path{{ID: 1, Type: long}}}, Op: predicate.In, Values: of(3, 1, 2)}).Leaf
+	same, other, less := *l, *l, *l
+	same.Negated, other.Values, less.Values = true, of(5, 6, 7), l.Values[:2]
+	for range 2 {
+		require.EqualValues(t, 6, l.Once(sum))
+		require.EqualValues(t, 6, same.Once(sum))
+	}
+	require.Equal(t, 1, made)
+	require.EqualValues(t, 18, other.Once(sum))
+	require.EqualValues(t, 3, less.Once(sum))
+	require.EqualValues(t, 0, (&predicate.Leaf{Op: predicate.In}).Once(sum))
+}

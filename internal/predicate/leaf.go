@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/skomerdb/skomer/internal/column"
 )
@@ -25,7 +26,29 @@ func canonical(l Leaf) *Leaf {
 	if l.Negated && l.Dialect == SQL {
 		l = positive(l)
 	}
+	if l.Op == In && len(l.Values) > 0 {
+		l.made = &made{of: &l.Values[0], n: len(l.Values)}
+	}
 	return &l
+}
+
+// made is what is made of some values once.
+type made struct {
+	of   *column.Value
+	n    int
+	once sync.Once
+	what any
+}
+
+// Once is what of makes of the leaf's values. Of a list it is made once for all who ask, however many indexes those are; there is room for the
+// answer of one function, which depends on Values alone.
+func (l *Leaf) Once(of func(values []column.Value) any) any {
+	m := l.made
+	if m == nil || len(l.Values) != m.n || &l.Values[0] != m.of {
+		return of(l.Values)
+	}
+	m.once.Do(func() { m.what = of(l.Values) })
+	return m.what
 }
 
 func isComparison(op Op) bool { return op >= Equal && op <= GreaterEqual }

@@ -90,6 +90,7 @@ type Leaf struct {
 	// Unknown marks a comparison with SQL's NULL, which passes no row and whose negation passes none either. Op is then
 	// In, Values is empty and Negated false, so that a reader who ignores the mark is right.
 	Unknown bool
+	made    *made
 }
 
 // Kind tells the nodes of a Tree apart.

@@ -2,6 +2,7 @@ package ordered
 
 import (
 	"encoding/binary"
+	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/rowset"
@@ -60,13 +61,16 @@ func (p *probe) matchKeys(r *bytescan.Reader, n int) []hit {
 			return nil
 		}
 		key = append(key[:shared], suffix...)
+		if i == 0 {
+			iv = sort.Search(len(p.intervals), func(i int) bool { return !p.intervals[i].Above(key) })
+		}
 		for iv < len(p.intervals) && p.intervals[iv].Above(key) {
 			iv++
 		}
 		if iv == len(p.intervals) || p.intervals[iv].Below(key) {
 			continue
 		}
-		unsure := p.intervals[iv].unsure(key)
+		unsure := unsure(&p.intervals[iv], key)
 		if h := len(hits) - 1; h >= 0 && hits[h].to == i && !unsure && !hits[h].unsure {
 			hits[h].to = i + 1
 		} else {

@@ -122,7 +122,7 @@ func TestPageMemory(t *testing.T) {
 // blockProbe is a probe for every key over rows rows.
 func blockProbe(e index.Encoding, rows uint32) *probe {
 	return &probe{
-		reader: &reader{rows: rows, enc: e}, side: side{intervals: []interval{{Interval: index.Interval{NoHi: true}}}},
+		reader: &reader{rows: rows, enc: e}, side: side{intervals: []index.Interval{{NoHi: true}}},
 		may: index.NewRows(rows), unsure: index.NewRows(rows),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	it "github.com/skomerdb/skomer/internal/index/indextest"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 var (
@@ -334,5 +336,47 @@ func TestCloseRemovesSpills(t *testing.T) {
 	}
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("%d files after Close", len(files))
+	}
+}
+
+// TestLongLists: a list of a hundred thousand values costs its memory once, not once an artifact, and finds what a scan finds, in one block and
+// over both levels of the directory.
+func TestLongLists(t *testing.T) {
+	long, r := column.Of(column.Long), it.Rand(t)
+	c := it.Column{Type: long}
+	for range 5000 {
+		v := column.IntValue(column.Long, int64(r.IntN(1_000_000)))
+		c.Values = append(c.Values, &v)
+	}
+	list := it.Test(long, predicate.In)
+	for i := range 100_000 {
+		list.Values = append(list.Values, column.IntValue(column.Long, int64(i)*9+2))
+	}
+	list = predicate.Of(*list).Leaf
+	var want []uint32
+	for i, v := range c.Values {
+		if x := int64(v.Lo); x%9 == 2 && x < 900_000 {
+			want = append(want, uint32(i))
+		}
+	}
+	for _, k := range []Kind{{}, {sizes{block: 60, page: 300, runs: 3}}} {
+		s := it.Open(t, k, c)
+		v, _, err := it.Run(s.Reader.Probe(list), s.Body)
+		if err != nil || !v.Exact() || !v.May.Equal(rowset.FromRows(5000, want)) {
+			t.Fatalf("must %d, may %d rows, want %d, %v", v.Must.Count(), v.May.Count(), len(want), err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		const probes = 50
+		for range probes {
+			s.Reader.Probe(list)
+		}
+		runtime.ReadMemStats(&after)
+		if a := (after.TotalAlloc - before.TotalAlloc) / probes; a > 1<<20 {
+			t.Errorf("a probe allocates %d bytes", a)
+		}
+	}
+	if got := (Kind{}).Says([]column.Path{it.Path(long), pathOf(0, long)}, list); got != index.Nothing {
+		t.Errorf("of two columns it says %s", got)
 	}
 }

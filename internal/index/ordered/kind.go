@@ -31,9 +31,10 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 
 // Says is exact for comparisons, IN, prefixes and null and NaN tests, negated or not; LIKE with a literal prefix gives the rows
 // with that prefix. Values that differ only past their first 1,024 bytes, ranges above the read limit and null or NaN sets too
-// large to keep make a single verdict weaker than this. Of several columns only the first is looked up alone.
+// large to keep make a single verdict weaker than this. Of several columns only the first is looked up alone, and not in a list of some
+// thousand values.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {
-	if len(cols) > 1 && leaf.Op == predicate.Like && leaf.Negated {
+	if len(cols) > 1 && (leaf.Op == predicate.Like && leaf.Negated || len(leaf.Values) > maxListed) {
 		return index.Nothing
 	}
 	switch {

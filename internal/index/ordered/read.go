@@ -2,6 +2,7 @@ package ordered
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -85,41 +86,39 @@ func (x *reader) readTop(r *bytescan.Reader) {
 	x.top = readDirectory(r, x.bodySize, limit)
 }
 
-// interval is an index.Interval over stored keys. At a cut end (a literal longer than stored keys) the stored key of that value
-// may or may not match.
-type interval struct {
-	index.Interval
-	loCut, hiCut bool
-}
-
-func cutInterval(iv index.Interval) interval {
-	out := interval{Interval: iv}
+// cutInterval is an interval of stored keys. At an end that was cut (a literal longer than stored keys) the stored key of that value may or
+// may not match.
+func cutInterval(iv index.Interval) index.Interval {
 	if len(iv.Lo) > maxKey {
-		out.Lo, out.LoOpen, out.loCut = cutKey(iv.Lo), false, true
+		iv.Lo, iv.LoOpen = cutKey(iv.Lo), false
 	}
 	if len(iv.Hi) > maxKey {
-		out.Hi, out.HiOpen, out.hiCut = cutKey(iv.Hi), false, true
+		iv.Hi, iv.HiOpen = cutKey(iv.Hi), false
 	}
-	return out
+	return iv
 }
 
-// unsure reports whether a stored key inside the interval may stand for values outside it.
-func (iv *interval) unsure(key []byte) bool {
-	return iv.loCut && bytes.Equal(key, iv.Lo) || iv.hiCut && bytes.Equal(key, iv.Hi)
+// unsure reports whether a stored key inside the interval may stand for values outside it: it was cut, as the end that equals it was.
+func unsure(iv *index.Interval, key []byte) bool {
+	return len(key) > maxKey && (bytes.Equal(key, iv.Lo) || bytes.Equal(key, iv.Hi))
 }
 
-// inBounds cuts the intervals and drops those that no key of the artifact lies in.
-func (x *reader) inBounds(in []index.Interval) []interval {
-	var out []interval
+// inBounds cuts the intervals and drops those that no key of the artifact lies in. Where there is nothing to cut the result is a part of in,
+// which probes of many artifacts share.
+func (x *reader) inBounds(in []index.Interval) []index.Interval {
 	if len(x.top) == 0 {
 		return nil
 	}
-	for _, iv := range in {
-		if c := cutInterval(iv); !c.Below(x.last) && !c.Above(x.top[0].sep) {
-			out = append(out, c)
+	from := sort.Search(len(in), func(i int) bool { c := cutInterval(in[i]); return !c.Above(x.top[0].sep) })
+	to := sort.Search(len(in), func(i int) bool { c := cutInterval(in[i]); return c.Below(x.last) })
+	in = in[from:max(from, to)]
+	if slices.ContainsFunc(in, func(iv index.Interval) bool { return len(iv.Lo) > maxKey || len(iv.Hi) > maxKey }) {
+		in = slices.Clone(in)
+		for i := range in {
+			in[i] = cutInterval(in[i])
 		}
 	}
-	return out
+	return in
 }
 
 // complement is the keys outside one interval.
@@ -136,11 +135,16 @@ func complement(iv index.Interval) []index.Interval {
 
 // locate returns the positions of the entries that may hold keys of the intervals, ascending. end is the separator after the last
 // entry, nil when nothing follows; endContinued: keys equal to it may lie in the last entry too.
-func (d directory) locate(intervals []interval, end []byte, endContinued bool) []int {
+func (d directory) locate(intervals []index.Interval, end []byte, endContinued bool) []int {
 	var out []int
 	next := 0
-	for i := range intervals {
-		iv := &intervals[i]
+	for len(intervals) > 0 && next < len(d) {
+		// those before the next entry lie in entries that were found
+		intervals = intervals[sort.Search(len(intervals), func(i int) bool { return !intervals[i].Above(d[next].sep) }):]
+		if len(intervals) == 0 {
+			break
+		}
+		iv := &intervals[0]
 		if c := bytes.Compare(iv.Lo, end); end != nil && (c > 0 || c == 0 && !endContinued) {
 			break
 		}
@@ -151,6 +155,7 @@ func (d directory) locate(intervals []interval, end []byte, endContinued bool) [
 		for j := max(from, next); j < len(d) && (j <= from || !iv.Above(d[j].sep)); j++ {
 			out, next = append(out, j), j+1
 		}
+		intervals = intervals[1:]
 	}
 	return out
 }
@@ -231,7 +236,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 
 // side is the keys to read: those asked for or all others.
 type side struct {
-	intervals []interval
+	intervals []index.Interval
 	entries   []int // of the root's directory
 	bytes     int64 // of blocks; where the entries are pages an estimate
 	least     int64 // of blocks that surely lie in it, in pages that do

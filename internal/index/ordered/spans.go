@@ -20,6 +20,9 @@ type spans []span
 // spansOf is where a leaf, sign and dialect included, is true; sure is false where it may be false of parts in them. ok is false where
 // nothing is known.
 func spansOf(leaf *predicate.Leaf, e index.Encoding) (in spans, sure, ok bool) {
+	if len(leaf.Values) > maxListed {
+		return nil, false, false
+	}
 	ask, ok := index.Asked(leaf, e)
 	if !ok || leaf.Unknown || leaf.Op == predicate.ILike || leaf.Op == predicate.Match || leaf.Negated && !ask.Exact {
 		return nil, false, false
@@ -130,10 +133,12 @@ func earlier(a, b []byte) []byte {
 // points reports whether every span is one part.
 func (s spans) points() bool { return !slices.ContainsFunc(s, func(x span) bool { return !x.point }) }
 
-// A probe looks up at most maxPrefixes equal starts of tuples, and with them at most maxIntervals intervals.
+// A probe looks up at most maxPrefixes equal starts of tuples, and with them at most maxIntervals intervals: those of tuples are made for each
+// artifact.
 const (
 	maxPrefixes  = 1024
-	maxIntervals = 1 << 16
+	maxIntervals = 1 << 12
+	maxListed    = maxIntervals - 3 // a negated list has one more interval, null and NaN
 )
 
 // conjunction is the tuples that leaves leave.
@@ -147,9 +152,9 @@ type conjunction struct {
 func conjunctionOf(leaves []*predicate.Leaf, parts []part) conjunction {
 	out := conjunction{sure: true}
 	prefixes := [][]byte{nil}
-	for i, c := range parts {
+	for _, c := range parts {
 		in, used, sure := oneColumn(leaves, c)
-		if len(used) == 0 || i > 0 && len(prefixes)*len(in) > maxIntervals {
+		if len(used) == 0 || len(prefixes)*len(in) > maxIntervals {
 			break
 		}
 		out.used, out.sure = append(out.used, used...), out.sure && sure
