@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,6 +20,7 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/tabletest"
 )
@@ -204,13 +206,13 @@ func TestEraseLeavesNothingOfTheValues(t *testing.T) {
 	p := plant(t)
 	s := p.shell()
 	s.run("mount", "TABLE", "--overlay", "over")
-	overlay := filepath.Join(filepath.Dir(p.dir), "over")
+	where := filepath.Join(filepath.Dir(p.dir), "over")
 	s.flights = p.dir
 	run := func(args ...string) string { return s.run(append(args, "--overlay", "over")...) }
 	run(append([]string{"index", "add", "TABLE"}, everyKind...)...)
 	run("sync", "TABLE")
 	first := p.writer.Snapshots[0].ID
-	require.NotEmpty(t, p.found(overlay), "the values are in the overlay")
+	require.NotEmpty(t, p.found(where), "the values are in the overlay")
 	refused := s.try("erase", "TABLE", "--overlay", "over", "--where", "name LIKE '%planted%'")
 	require.Equal(t, exitRefused, refused.code, refused.err)
 	require.Contains(t, refused.err, p.files[2], "the error names a file")
@@ -218,12 +220,12 @@ func TestEraseLeavesNothingOfTheValues(t *testing.T) {
 
 	p.delete()
 	run("sync", "TABLE")
-	require.NotEmpty(t, p.found(overlay), "what deletes hide is in the overlay all the same")
+	require.NotEmpty(t, p.found(where), "what deletes hide is in the overlay all the same")
 	before := asked(s, 0, first)
 	dry := eraseReport(t, run("erase", "TABLE", "--where", "name LIKE '%planted%'", "--dry-run", "-o", "json"))
 	require.True(t, dry.DryRun)
 	require.NotEmpty(t, dry.Objects)
-	require.NotEmpty(t, p.found(overlay), "a dry run deletes nothing")
+	require.NotEmpty(t, p.found(where), "a dry run deletes nothing")
 
 	report := filepath.Join(filepath.Dir(p.dir), "erased.json")
 	run("erase", "TABLE", "--where", "name LIKE '%planted%'", "--report", report)
@@ -245,17 +247,17 @@ func TestEraseLeavesNothingOfTheValues(t *testing.T) {
 	for _, kind := range []string{"artifacts", "file map", "sketch", "list", "version"} {
 		require.NotZero(t, kinds[kind], "%s: %v", kind, kinds)
 	}
-	require.Empty(t, p.found(overlay), "erased")
-	p.describesNone(overlay)
+	require.Empty(t, p.found(where), "erased")
+	p.describesNone(where)
 	require.Equal(t, before, asked(s, 0, first), "answers stay the same")
 
 	text := run("sync", "TABLE")
-	require.Empty(t, p.found(overlay), "what is built anew has not the values either")
-	p.describesNone(overlay)
+	require.Empty(t, p.found(where), "what is built anew has not the values either")
+	p.describesNone(where)
 	require.Contains(t, text+s.try("sync", "TABLE", "--overlay", "over").err, "erased", "a sync tells why it leaves the file alone")
 	require.Equal(t, before, asked(s, 0, first))
-	for _, where := range []string{"name = '" + hiddenName + "'", "name = '" + movedName + "'", fmt.Sprint("id = ", int64(movedID))} {
-		q := s.try("query", "TABLE", "--overlay", "over", "-c", "-w", where, "--stats")
+	for _, filter := range []string{"name = '" + hiddenName + "'", "name = '" + movedName + "'", fmt.Sprint("id = ", int64(movedID))} {
+		q := s.try("query", "TABLE", "--overlay", "over", "-c", "-w", filter, "--stats")
 		require.Equal(t, "0", strings.TrimSpace(q.out))
 		require.Contains(t, q.err, `"files_left":1`, "of what is indexed nothing claims a value that was erased")
 	}
@@ -297,7 +299,7 @@ func TestEraseOfFilesThatNoSnapshotHas(t *testing.T) {
 	p := plant(t)
 	s := p.shell()
 	s.run("mount", "TABLE", "--overlay", "over")
-	overlay := filepath.Join(filepath.Dir(p.dir), "over")
+	where := filepath.Join(filepath.Dir(p.dir), "over")
 	s.run(append([]string{"index", "add", "TABLE", "--overlay", "over"}, everyKind...)...)
 	s.run("sync", "TABLE", "--overlay", "over")
 	_, err := p.writer.Replace(t.Context(), []string{p.files[2], p.files[4]}, p.file(2, false, false), p.file(4, false, false))
@@ -305,15 +307,15 @@ func TestEraseOfFilesThatNoSnapshotHas(t *testing.T) {
 	s.run("sync", "TABLE", "--overlay", "over")
 	r := eraseReport(t, s.run("erase", "TABLE", "--snapshot-gone", "--overlay", "over", "-o", "json"))
 	require.True(t, r.Complete)
-	require.NotEmpty(t, p.found(overlay), "a snapshot has the files")
+	require.NotEmpty(t, p.found(where), "a snapshot has the files")
 	require.NoError(t, p.writer.Expire(t.Context(), p.writer.Snapshots[0].ID))
 	before := asked(s, 0)
 	r = eraseReport(t, s.run("erase", "TABLE", "--snapshot-gone", "--overlay", "over", "-o", "json"))
 	require.True(t, r.Complete)
-	require.Empty(t, p.found(overlay))
-	p.describesNone(overlay)
+	require.Empty(t, p.found(where))
+	p.describesNone(where)
 	s.run("sync", "TABLE", "--overlay", "over")
-	require.Empty(t, p.found(overlay))
+	require.Empty(t, p.found(where))
 	require.Equal(t, before, asked(s, 0))
 	require.Equal(t, exitOK, s.try("status", "TABLE", "--overlay", "over", "--fail-on", "coverage<100,rejected>0").code)
 }
@@ -324,4 +326,66 @@ func TestEraseSaysWhatItNeeds(t *testing.T) {
 	require.Equal(t, exitUsage, s.try("erase", "TABLE", "--snapshot-gone", "--where", "delay > 1").code)
 	require.Equal(t, exitUsage, s.try("erase", "TABLE", "--where", "nothing = 1").code)
 	require.Equal(t, exitNotFound, s.try("erase", "TABLE", "--snapshot-gone", "--overlay", "nowhere").code)
+}
+
+func TestEraseWaitsForBuildsThatMayHaveReadTheValues(t *testing.T) {
+	p := plant(t)
+	s := p.shell()
+	s.run("mount", "TABLE", "--overlay", "over")
+	s.run("index", "add", "TABLE", "bloom(name)", "--overlay", "over")
+	s.run("sync", "TABLE", "--overlay", "over")
+	p.delete()
+	where := filepath.Join(filepath.Dir(p.dir), "over")
+	o := overlay.Open(local.New(), where, overlay.Options{})
+	_, err := o.Declare(t.Context(), overlay.InFlight{BuildID: "asleep", Host: "elsewhere", PID: 1, Process: "p", StartedMs: 1})
+	require.NoError(t, err)
+	r := s.try("erase", "TABLE", "--where", "name LIKE '%planted%'", "--overlay", "over", "--deadline", "1s", "-o", "json")
+	require.Equal(t, exitUnhealthy, r.code, r.err)
+	report := eraseReport(t, r.out)
+	require.False(t, report.Complete)
+	require.Equal(t, "asleep", report.Left[0].Build)
+	require.Contains(t, report.Left[0].What, "elsewhere")
+	require.Empty(t, p.found(where), "what can be erased is")
+
+	late := filepath.Join(where, "data", "asleep.puffin")
+	require.NoError(t, os.MkdirAll(filepath.Dir(late), 0o755))
+	require.NoError(t, os.WriteFile(late, []byte(hiddenName), 0o600))
+	require.NotEmpty(t, p.found(where), "it woke up")
+	require.NoError(t, o.Withdraw(t.Context(), "asleep"))
+	report = eraseReport(t, s.run("erase", "TABLE", "--where", "name LIKE '%planted%'", "--overlay", "over", "-o", "json"))
+	require.True(t, report.Complete)
+	require.NoFileExists(t, late)
+	require.Empty(t, p.found(where))
+}
+
+func TestErasuresAndSyncsAtOnce(t *testing.T) {
+	p := plant(t)
+	s := p.shell()
+	s.run("mount", "TABLE", "--overlay", "over")
+	s.run(append([]string{"index", "add", "TABLE", "--overlay", "over"}, everyKind...)...)
+	p.delete()
+	where := filepath.Join(filepath.Dir(p.dir), "over")
+	before := asked(s, 0)
+	var wait sync.WaitGroup
+	for i := range 4 {
+		wait.Go(func() {
+			args := []string{"sync", p.dir, "--overlay", "over", "-q"}
+			if i%2 == 1 {
+				args = []string{"erase", p.dir, "--where", "name LIKE '%planted%'", "--overlay", "over", "-q"}
+			}
+			var out, errs bytes.Buffer
+			if code := Run(t.Context(), args, &out, &errs); code != exitOK {
+				t.Errorf("%v: exit code %d: %s", args, code, errs.String())
+			}
+		})
+	}
+	wait.Wait()
+	r := eraseReport(t, s.run("erase", "TABLE", "--where", "name LIKE '%planted%'", "--overlay", "over", "-o", "json"))
+	require.True(t, r.Complete)
+	require.Empty(t, p.found(where))
+	p.describesNone(where)
+	require.Equal(t, before, asked(s, 0))
+	s.run("sync", "TABLE", "--overlay", "over")
+	require.Empty(t, p.found(where))
+	require.Equal(t, before, asked(s, 0))
 }
