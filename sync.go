@@ -132,7 +132,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 		workers = t.client.config.Workers
 	}
 	return &maintain.Syncer{
-		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Past: t.past, Refused: &t.refused, Runs: t.client.runs,
+		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Past: t.past, Replaces: t.replaces, Refused: &t.refused, Runs: t.client.runs,
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},
@@ -142,6 +142,16 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 // past is the facts of an older snapshot.
 func (t *Table) past(ctx context.Context, id int64) (*facts.Snapshot, error) {
 	return t.snapshot(ctx, strconv.FormatInt(id, 10))
+}
+
+// replaces tells of a snapshot whether it says that it only replaced files, as a compaction does. One that has expired says nothing.
+func (t *Table) replaces(id int64) bool {
+	for _, s := range t.metadata().Snapshots() {
+		if s.ID == id {
+			return s.Operation == "replace"
+		}
+	}
+	return false
 }
 
 // newest is the facts of the table's current snapshot, whose metadata is looked up anew.

@@ -21,12 +21,7 @@ const (
 
 var virtuals = map[string]virtual{"_file": filePath, "_pos": position, "_row_id": rowID, "_last_updated_sequence_number": updated}
 
-// lineageFields is the columns of row lineage as data files hold them once rows were rewritten (table specification, "Row
-// Lineage" and "Reserved Field IDs").
-var lineageFields = map[virtual]column.Field{
-	rowID:   {ID: 2147483540, Name: "_row_id", Type: column.Of(column.Long)},
-	updated: {ID: 2147483539, Name: "_last_updated_sequence_number", Type: column.Of(column.Long)},
-}
+var lineageFields = map[virtual]column.Field{rowID: facts.RowID, updated: facts.LastUpdated}
 
 // virtualColumn is the virtual column of a name; a table's own column of that name hides it.
 func virtualColumn(s *column.Schema, name string) virtual {

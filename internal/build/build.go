@@ -48,6 +48,8 @@ type Unit struct {
 	Maps []Index
 	// Carry is, by index id, artifacts of files that left the table, which the unit's may be made of.
 	Carry map[string][]*Carried
+	// Left is the files that left the table, where the unit's files only rewrote rows of some: then row ids tell which.
+	Left []Left
 }
 
 // Result is a finished bundle in a local file, not yet uploaded.
@@ -97,12 +99,19 @@ func (b *Builder) Build(ctx context.Context, u Unit) (*Result, error) {
 		if err != nil || len(files) == 0 {
 			return r, err
 		}
-		bad, err := b.try(ctx, u, files, r)
+		from, err := b.origins(ctx, u, files, r)
+		if err != nil {
+			return nil, err
+		}
+		u.Left = nil // one attempt
+		bad, err := b.try(ctx, u, files, from, r)
 		if err == nil {
 			return r, nil
 		}
 		if errors.Is(err, errNotCarried) {
-			u.Carry = nil
+			if from == nil {
+				u.Carry = nil
+			}
 			continue
 		}
 		if bad == nil || ctx.Err() != nil || !permanent(err) {
@@ -129,7 +138,7 @@ func permanent(err error) bool {
 }
 
 // try builds the bundle of files; on failure bad is the file at fault, if it is one.
-func (b *Builder) try(ctx context.Context, u Unit, files []*source, r *Result) (bad *source, err error) {
+func (b *Builder) try(ctx context.Context, u Unit, files []*source, from *origins, r *Result) (bad *source, err error) {
 	dir, err := os.MkdirTemp(b.TempDir, "build-")
 	if err != nil {
 		return nil, fault.Wrap(fault.Exhausted, b.TempDir, err)
@@ -145,7 +154,7 @@ func (b *Builder) try(ctx context.Context, u Unit, files []*source, r *Result) (
 		}
 	}()
 	w := &writing{
-		derived: map[int]*column.Vector{}, Builder: b, unit: u, files: files, result: r, temp: dir,
+		derived: map[int]*column.Vector{}, Builder: b, unit: u, files: files, origins: from, result: r, temp: dir,
 		out: bundle.NewWriter(out, bundle.BuildInfo{
 			BuildID: u.ID, TableUUID: u.Snapshot.TableUUID, SnapshotID: u.Snapshot.ID, Sequence: u.Snapshot.Sequence,
 		}),
@@ -167,9 +176,12 @@ func (b *Builder) try(ctx context.Context, u Unit, files []*source, r *Result) (
 
 // budget is what one of n builders at work may hold.
 func (b *Builder) budget(n int, temp string) index.Budget {
-	memory := b.Memory
-	if memory <= 0 {
-		memory = 512 << 20
+	return index.Budget{Memory: b.memory() / int64(max(n, 1)) / 2, TempDir: temp}
+}
+
+func (b *Builder) memory() int64 {
+	if b.Memory <= 0 {
+		return 512 << 20
 	}
-	return index.Budget{Memory: memory / int64(max(n, 1)) / 2, TempDir: temp}
+	return b.Memory
 }

@@ -22,6 +22,8 @@ import (
 type Carried struct {
 	Record *lineage.Record
 	Rows   uint32 // of its segment, above 0
+	// Partial: some of its files are still in the table. Only rows that are known by their ids are taken from it.
+	Partial bool
 	// Open gives its verified root and body.
 	Open func(context.Context) (index.Source, io.Closer, error)
 }
@@ -40,14 +42,8 @@ func (c *Carried) blocks() []uint32 {
 
 // provable tells whether the artifact has hashes of all its rows and was made as a build now would make it of columns found so.
 func (c *Carried) provable(x Index, cols []lineage.Column) bool {
-	if c.Record.Algorithm != x.Kind.Algorithm() || len(c.Record.Columns) != len(cols) || len(c.Record.BlockHashes) != len(cols) {
+	if c.Partial || !c.similar(x, cols) || len(c.Record.BlockHashes) != len(cols) {
 		return false
-	}
-	for i, now := range cols {
-		was := c.Record.Columns[i]
-		if was.FieldID != now.FieldID || was.Type != now.Type || was.Encoding != now.Encoding || was.Absent != now.Absent {
-			return false
-		}
 	}
 	blocks, rows := c.blocks(), uint64(0)
 	for _, n := range blocks {
@@ -59,6 +55,30 @@ func (c *Carried) provable(x Index, cols []lineage.Column) bool {
 		}
 	}
 	return rows == uint64(c.Rows) && !slices.Contains(blocks, 0)
+}
+
+// similar tells whether the artifact was made as a build now would make it of columns found so.
+func (c *Carried) similar(x Index, cols []lineage.Column) bool {
+	if c.Record.Algorithm != x.Kind.Algorithm() || len(c.Record.Columns) != len(cols) {
+		return false
+	}
+	for i, now := range cols {
+		was := c.Record.Columns[i]
+		if was.FieldID != now.FieldID || was.Type != now.Type || was.Encoding != now.Encoding || was.Absent != now.Absent {
+			return false
+		}
+	}
+	return true
+}
+
+// alike is similar where no values will be compared: a value that a file's partition gives is not known to be the same.
+func (c *Carried) alike(x Index, cols []lineage.Column) bool {
+	for _, now := range cols {
+		if now.Absent == absentPartition {
+			return false
+		}
+	}
+	return c.similar(x, cols)
 }
 
 // errNotCarried ends an attempt at a unit of which nothing can be taken over.

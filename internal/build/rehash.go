@@ -34,25 +34,43 @@ func (b *Builder) Rehash(ctx context.Context, s *facts.Snapshot, f File, columns
 	if err := b.pageIndexes(ctx, []*source{src}); err != nil {
 		return lineage.File{}, err
 	}
-	for parts := src.parts(); len(parts) > 0; {
+	err = b.each(ctx, src, func(_ part, data [][]byte) error {
+		for _, d := range data {
+			src.read.Write(d)
+		}
+		return nil
+	})
+	if err != nil {
+		return lineage.File{}, err
+	}
+	return src.lineage(), nil
+}
+
+// each reads the parts of a file one after the other, many in a wave.
+func (b *Builder) each(ctx context.Context, s *source, visit func(part, [][]byte) error) error {
+	for parts := s.parts(); len(parts) > 0; {
 		n, bytes := 0, int64(0)
-		read := store.Read{Key: f.Path, Tag: src.opened.Tag, Max: math.MaxInt64}
+		read := store.Read{Key: s.Path, Tag: s.opened.Tag, Max: math.MaxInt64}
 		for n < len(parts) && (n == 0 || bytes+parts[n].bytes <= waveBytes) {
 			read.Spans = append(read.Spans, parts[n].spans...)
 			bytes += parts[n].bytes
 			n++
 		}
+		var data [][]byte
+		if len(read.Spans) > 0 {
+			res := b.Store.Fetch(ctx, []store.Read{read})[0]
+			if res.Err != nil {
+				return fault.About(s.Path, res.Err)
+			}
+			data = res.Data
+		}
+		for _, p := range parts[:n] {
+			if err := visit(p, data[:len(p.spans)]); err != nil {
+				return err
+			}
+			data = data[len(p.spans):]
+		}
 		parts = parts[n:]
-		if len(read.Spans) == 0 {
-			continue
-		}
-		res := b.Store.Fetch(ctx, []store.Read{read})[0]
-		if res.Err != nil {
-			return lineage.File{}, fault.About(f.Path, res.Err)
-		}
-		for _, data := range res.Data {
-			src.read.Write(data)
-		}
 	}
-	return src.lineage(), nil
+	return nil
 }

@@ -208,6 +208,9 @@ func (s *source) parts() []part {
 	return out
 }
 
+// absentPartition stands for the values of a column that files lack and their partitions give: each file its own.
+const absentPartition = "partition value"
+
 // column is how an indexed column was found in the file and what its values are.
 func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.Column {
 	r := s.binding.Resolution(i)
@@ -226,7 +229,7 @@ func (s *source) column(snap *facts.Snapshot, path column.Path, i int) lineage.C
 		read := predicate.Column{Path: path}.Read()
 		switch held := snap.In(s.Ordinal, []column.Path{read})[0].Leaf().Initial; {
 		case held != read.Leaf().Initial:
-			c.Absent = "partition value" // each file its own
+			c.Absent = absentPartition
 		default:
 			c.Absent = facts.AbsentState(held)
 		}

@@ -23,15 +23,16 @@ const (
 // writing is one attempt at a bundle.
 type writing struct {
 	*Builder
-	unit   Unit
-	files  []*source
-	result *Result
-	temp   string
-	out    *bundle.Writer
-	tiered []*making // over the whole unit
-	single []*making // over the file at hand
-	maps   []*mapping
-	done   []published
+	unit    Unit
+	files   []*source
+	origins *origins // of all rows; nil: their values are read
+	result  *Result
+	temp    string
+	out     *bundle.Writer
+	tiered  []*making // over the whole unit
+	single  []*making // over the file at hand
+	maps    []*mapping
+	done    []published
 	// derived is what expressions made of the batch at hand, by the number of the unit's column.
 	derived map[int]*column.Vector
 }
@@ -63,6 +64,9 @@ func (w *writing) close() {
 
 // all reads every part of every file once and finishes the bundle.
 func (w *writing) all(ctx context.Context) (bad *source, err error) {
+	if w.origins != nil {
+		return nil, w.merged(ctx)
+	}
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -100,14 +104,7 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 
 // begin starts the artifacts that cover the whole unit.
 func (w *writing) begin(ctx context.Context) error {
-	spec := index.Spec{}
-	for _, s := range w.files {
-		for _, g := range s.groups() {
-			spec.RowGroups = append(spec.RowGroups, s.first+g)
-		}
-		spec.Rows = s.first + s.rows
-	}
-	spec.Pages = spec.RowGroups
+	spec := w.unitSpec()
 	for _, x := range w.unit.Indexes {
 		if x.Kind.Scope != index.Tiered {
 			continue
@@ -121,15 +118,52 @@ func (w *writing) begin(ctx context.Context) error {
 	return w.beginMaps()
 }
 
+// unitSpec is the rows of an artifact that covers the whole unit.
+func (w *writing) unitSpec() (spec index.Spec) {
+	for _, s := range w.files {
+		for _, g := range s.groups() {
+			spec.RowGroups = append(spec.RowGroups, s.first+g)
+		}
+		spec.Rows = s.first + s.rows
+	}
+	spec.Pages = spec.RowGroups
+	return spec
+}
+
+// fileSpec is the rows of an artifact that covers one file.
+func (w *writing) fileSpec(s *source, x Index) index.Spec {
+	spec := index.Spec{Rows: s.rows, RowGroups: s.groups()}
+	spec.Pages = spec.RowGroups
+	if pages := s.binding.PageStarts(w.places(x)[0]); pages != nil {
+		spec.Pages = pages
+	}
+	return spec
+}
+
+// places is where an index's columns stand among the unit's.
+func (w *writing) places(x Index) (out []int) {
+	for _, c := range x.Columns {
+		out = append(out, slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID }))
+	}
+	return out
+}
+
+// found is how an index's columns were found in a file.
+func (w *writing) found(x Index, s *source) (out []lineage.Column) {
+	for i, at := range w.places(x) {
+		out = append(out, s.column(w.unit.Snapshot, x.Columns[i], at))
+	}
+	return out
+}
+
 func (w *writing) make(ctx context.Context, x Index, spec index.Spec, files []*source) (*making, error) {
 	spec.Columns, spec.Params = x.Columns, x.Definition.Params
 	b, err := w.builder(ctx, x, spec, files)
 	if err != nil {
 		return nil, err
 	}
-	m := &making{index: x, builder: b, files: files}
+	m := &making{index: x, builder: b, files: files, cols: w.places(x)}
 	for _, c := range x.Columns {
-		m.cols = append(m.cols, slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID }))
 		h, err := newColumnHash(c)
 		if err != nil {
 			return nil, errors.Join(err, b.Close())
@@ -146,12 +180,7 @@ func (w *writing) builder(ctx context.Context, x Index, spec index.Spec, files [
 	if len(carried) == 0 {
 		return x.Kind.Kind.NewBuilder(spec, budget)
 	}
-	var cols []lineage.Column
-	for _, c := range x.Columns {
-		at := slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == c.Leaf().ID })
-		cols = append(cols, files[0].column(w.unit.Snapshot, c, at))
-	}
-	return newCarrier(ctx, x, spec, budget, cols, carried)
+	return newCarrier(ctx, x, spec, budget, w.found(x, files[0]), carried)
 }
 
 // hopeless tells that nothing of the unit is done and that of nothing at hand anything can be taken over.
@@ -265,13 +294,7 @@ func (w *writing) startFile(ctx context.Context, s *source) error {
 		if x.Kind.Scope != index.PerFile {
 			continue
 		}
-		spec := index.Spec{Rows: s.rows, RowGroups: s.groups()}
-		spec.Pages = spec.RowGroups
-		col := slices.IndexFunc(w.unit.columns(), func(p column.Path) bool { return p.Leaf().ID == x.Columns[0].Leaf().ID })
-		if pages := s.binding.PageStarts(col); pages != nil {
-			spec.Pages = pages
-		}
-		m, err := w.make(ctx, x, spec, []*source{s})
+		m, err := w.make(ctx, x, w.fileSpec(s, x), []*source{s})
 		if err != nil {
 			return err
 		}
@@ -336,7 +359,7 @@ func (w *writing) finish(m *making) error {
 	if err := w.out.End(root); err != nil {
 		return err
 	}
-	if _, ok := m.builder.(*carrier); ok {
+	if takesOver(m.builder) {
 		w.result.Carried++
 	}
 	w.done = append(w.done, published{m.index, m.files, cols})
@@ -346,12 +369,22 @@ func (w *writing) finish(m *making) error {
 // refuse notes that an artifact was not worth keeping.
 func (w *writing) refuse(m *making, reason string) {
 	d := m.index.Definition
-	if _, ok := m.builder.(*carrier); ok && reason == notCarried {
+	if takesOver(m.builder) && reason == notCarried {
 		w.result.NotCarried = append(w.result.NotCarried, Refusal{d.ID, m.index.Kind.Algorithm(), identities(m.files), reason})
 		return
 	}
 	w.result.Declined[d.ID] = reason
 	w.result.Refusals = append(w.result.Refusals, Refusal{d.ID, m.index.Kind.Algorithm(), identities(m.files), reason})
+}
+
+// takesOver tells builders that make artifacts of others.
+func takesOver(b index.Builder) bool {
+	switch b.(type) {
+	case *carrier, *mover:
+		return true
+	default:
+		return false
+	}
 }
 
 func identities(files []*source) []overlay.Identity {
@@ -370,15 +403,22 @@ func (w *writing) record(m *making) (lineage.Record, []lineage.Column) {
 		TableUUID: w.unit.Snapshot.TableUUID, Parameters: d.Params, SnapshotID: w.unit.Snapshot.ID,
 		SequenceNumber: w.unit.Snapshot.Sequence, FilePath: w.unit.Bundle,
 	}
+	rec.Columns = w.found(m.index, m.files[0])
 	for _, s := range m.files {
-		rec.Files = append(rec.Files, s.lineage())
+		f := s.lineage()
+		if w.origins != nil {
+			f.ColumnsSHA256 = "" // none was read
+		}
+		rec.Files = append(rec.Files, f)
+	}
+	if w.origins != nil {
+		return rec, rec.Columns
 	}
 	for _, c := range w.unit.columns() {
 		rec.ReadFieldIDs = append(rec.ReadFieldIDs, c.Base().Leaf().ID)
 	}
-	for i, c := range m.index.Columns {
-		rec.Columns = append(rec.Columns, m.files[0].column(w.unit.Snapshot, c, m.cols[i]))
-		rec.BlockHashes = append(rec.BlockHashes, m.hashes[i].finish())
+	for _, h := range m.hashes {
+		rec.BlockHashes = append(rec.BlockHashes, h.finish())
 	}
 	return rec, rec.Columns
 }

@@ -25,6 +25,8 @@ const maxCarried = 4096
 type rewrite struct {
 	came    map[string]bool // stated paths
 	carried map[string][]*build.Carried
+	left    []build.Left
+	same    map[string]bool // files that came and, by what their snapshot says of itself, hold rows that were there before
 	failed  map[target]bool // that have to be built after all
 }
 
@@ -37,7 +39,7 @@ func (r *run) rewritten(ctx context.Context) error {
 	if r.Past == nil || id <= 0 || id == r.snapshot.ID || len(v.Indexes()) == 0 {
 		return nil
 	}
-	left, came := r.changed(ctx, id)
+	past, left, came := r.changed(ctx, id)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -49,18 +51,21 @@ func (r *run) rewritten(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	out := &rewrite{came: came, carried: map[string][]*build.Carried{}, failed: map[target]bool{}}
+	out := &rewrite{came: came, carried: map[string][]*build.Carried{}, failed: map[target]bool{}, same: r.onlyRewrote(came)}
+	if len(out.same) > 0 {
+		out.left = lefts(past, left)
+	}
 	for i := range infos {
 		a := &infos[i]
 		whole := errs[i] == nil && len(records[i].Files) == a.Files
 		for k := 0; whole && k < len(records[i].Files); k++ {
 			whole = left[records[i].Files[k].Path]
 		}
-		if !whole || len(out.carried[a.IndexID]) == maxCarried {
+		if errs[i] != nil || !whole && len(out.left) == 0 || len(out.carried[a.IndexID]) == maxCarried {
 			continue
 		}
 		out.carried[a.IndexID] = append(out.carried[a.IndexID], &build.Carried{
-			Record: records[i], Rows: a.Rows,
+			Record: records[i], Rows: a.Rows, Partial: !whole,
 			Open: func(ctx context.Context) (index.Source, io.Closer, error) { return r.source(ctx, v, a) },
 		})
 	}
@@ -70,11 +75,45 @@ func (r *run) rewritten(ctx context.Context) error {
 	return nil
 }
 
-// changed is the files that left the table since a snapshot and those that came.
-func (r *run) changed(ctx context.Context, id int64) (left, came map[string]bool) {
+// onlyRewrote is the files among those that came which snapshots added that replace files and change no row.
+func (r *run) onlyRewrote(came map[string]bool) map[string]bool {
+	out, known := map[string]bool{}, map[int64]bool{}
+	f := &r.snapshot.Files
+	for i, path := range f.Stated {
+		if r.Replaces == nil || !came[path] || f.FirstRowID[i] == facts.Unknown {
+			continue
+		}
+		replaces, ok := known[f.Snapshot[i]]
+		if !ok {
+			replaces = r.Replaces(f.Snapshot[i])
+			known[f.Snapshot[i]] = replaces
+		}
+		if replaces {
+			out[path] = true
+		}
+	}
+	return out
+}
+
+// lefts is the files that left a snapshot and had row ids.
+func lefts(past *facts.Snapshot, left map[string]bool) (out []build.Left) {
+	f := &past.Files
+	for i, path := range f.Stated {
+		if left[path] && f.FirstRowID[i] != facts.Unknown {
+			out = append(out, build.Left{
+				File:       build.File{Ordinal: i, Path: f.Path[i], Stated: path, Size: f.Size[i], Records: f.Records[i]},
+				FirstRowID: f.FirstRowID[i], Sequence: f.Sequence[i],
+			})
+		}
+	}
+	return out
+}
+
+// changed is an older snapshot, the files that left the table since and those that came.
+func (r *run) changed(ctx context.Context, id int64) (past *facts.Snapshot, left, came map[string]bool) {
 	past, err := r.Past(ctx, id)
 	if err != nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	left, came = map[string]bool{}, map[string]bool{}
 	for i, path := range past.Files.Stated {
@@ -94,7 +133,7 @@ func (r *run) changed(ctx context.Context, id int64) (left, came map[string]bool
 			delete(left, path)
 		}
 	}
-	return left, came
+	return past, left, came
 }
 
 // leaving is the artifacts of files that left, each once.
@@ -182,4 +221,10 @@ func (r *run) carry(in *build.Unit) {
 		}
 		in.Carry[x.Definition.ID] = carried
 	}
+	for _, f := range in.Files {
+		if !r.rewrite.same[f.Stated] {
+			return
+		}
+	}
+	in.Left = r.rewrite.left
 }

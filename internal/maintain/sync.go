@@ -75,6 +75,8 @@ type Syncer struct {
 	Refresh func(context.Context) (*facts.Snapshot, error)
 	// Past reads an older snapshot, to find out what was rewritten since; nil: everything is built from the data.
 	Past func(ctx context.Context, id int64) (*facts.Snapshot, error)
+	// Replaces tells of a snapshot whether it only replaced files by others with the same rows; nil: none is known to.
+	Replaces func(id int64) bool
 	// Refused keeps what was not worth keeping between syncs; nil: it is read anew.
 	Refused *Refused
 	// Idle is how old the recorded sync may be before one that finds nothing to do records itself; 0: each does.

@@ -1,0 +1,189 @@
+package build
+
+import (
+	"context"
+
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/lineage"
+)
+
+// merged makes every artifact of those of files that left, by where the rows were: no indexed column is read, but for file maps.
+func (w *writing) merged(ctx context.Context) error {
+	for _, x := range w.unit.Indexes {
+		if x.Kind.Scope == index.Tiered {
+			if err := w.move(ctx, x, w.unitSpec(), w.files, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, s := range w.files {
+			if err := w.move(ctx, x, w.fileSpec(s, x), []*source{s}, s.first); err != nil {
+				return err
+			}
+		}
+	}
+	if len(w.done) == 0 {
+		return errNotCarried
+	}
+	err := w.mapValues(ctx)
+	if permanent(err) {
+		return errNotCarried // a file changed meanwhile, or cannot be read: who builds of it says which
+	}
+	if err != nil {
+		return err
+	}
+	return w.seal()
+}
+
+// mapValues reads the columns of file maps alone.
+func (w *writing) mapValues(ctx context.Context) error {
+	if err := w.beginMaps(); err != nil || len(w.maps) == 0 {
+		return err
+	}
+	mapped := Unit{Maps: w.unit.Maps}
+	for _, s := range w.files {
+		for _, m := range w.maps {
+			if err := m.startFile(s); err != nil {
+				return err
+			}
+		}
+		own := *s
+		var err error
+		if own.binding, err = s.opened.File.Bind(w.unit.Snapshot.In(s.Ordinal, mapped.reads()), w.unit.Snapshot.NameMapping); err != nil {
+			return err
+		}
+		err = w.each(ctx, &own, func(p part, data [][]byte) error {
+			w.result.BytesRead += p.bytes
+			if p.rows.Empty() {
+				return nil
+			}
+			return own.binding.Decode(ctx, data, p.rows, 0, func(b *column.Batch) error {
+				for _, m := range w.maps {
+					if err := m.collector.Add(b.Cols[mapped.columnNo(m.index.Columns[0])]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return w.finishMaps()
+}
+
+// move makes one artifact, of rows of the unit from first on.
+func (w *writing) move(ctx context.Context, x Index, spec index.Spec, files []*source, first uint32) error {
+	spec.Columns, spec.Params = x.Columns, x.Definition.Params
+	m := &making{index: x, files: files, cols: w.places(x)}
+	m.builder = &mover{
+		ctx: ctx, index: x, spec: spec, budget: w.budget(1, w.temp), origins: w.origins, first: first,
+		cols: w.found(x, files[0]), sources: w.unit.Carry[x.Definition.ID],
+	}
+	return w.finish(m)
+}
+
+// mover stands for the builder of an artifact whose rows were moved from others.
+type mover struct {
+	ctx     context.Context //nolint:containedctx // builders have none, and a mover reads when it finishes
+	index   Index
+	spec    index.Spec
+	budget  index.Budget
+	origins *origins
+	first   uint32 // of its rows in the unit
+	cols    []lineage.Column
+	sources []*Carried
+}
+
+// Add implements index.Builder: a mover is given no values.
+func (m *mover) Add([]*column.Vector) error {
+	return fault.New(fault.Invalid, m.index.Definition.ID, "values for an artifact that is made of others")
+}
+
+// Close implements index.Builder.
+func (m *mover) Close() error { return nil }
+
+// Finish implements index.Builder.
+func (m *mover) Finish(body index.Sink) ([]byte, string, error) {
+	used, source, old := m.trace()
+	if len(used) == 0 {
+		return nil, notCarried, nil
+	}
+	rows, sources := make([]uint32, len(used)), make([]index.Source, len(used))
+	for i, k := range used {
+		src, closer, err := m.sources[k].Open(m.ctx)
+		if err != nil {
+			if permanent(err) {
+				return nil, notCarried, nil
+			}
+			return nil, "", err
+		}
+		defer closer.Close()
+		rows[i], sources[i] = m.sources[k].Rows, src
+	}
+	ordinals, err := index.Originating(rows, source, old)
+	if err != nil { // two rows were one
+		return nil, notCarried, nil
+	}
+	root, _, err := m.index.Kind.Kind.Merge(m.spec, sources, ordinals, m.budget, body)
+	if root == nil && err == nil || fault.Is(err, fault.Corrupt) {
+		return nil, notCarried, nil
+	}
+	return root, "", err
+}
+
+// trace finds every row in an artifact: row i was row old[i] of the source used[source[i]]. Nothing is used unless all are found, and at
+// least half of the rows of each source are wanted.
+func (m *mover) trace() (used []int, source, old []uint32) {
+	type place struct {
+		source int
+		first  uint32
+	}
+	places := map[uint32]place{}
+	for k, s := range m.sources {
+		if !s.alike(m.index, m.cols) {
+			continue
+		}
+		at := uint64(0)
+		for i := range s.Record.Files {
+			f := &s.Record.Files[i]
+			if no, ok := m.origins.at[f.Path]; ok && m.origins.is(no, f) {
+				places[no] = place{k, uint32(at)}
+			}
+			at += uint64(max(f.Records, 0))
+		}
+		if at != uint64(s.Rows) {
+			return nil, nil, nil
+		}
+	}
+	number, counts := map[int]uint32{}, map[int]uint32{}
+	source, old = make([]uint32, m.spec.Rows), make([]uint32, m.spec.Rows)
+	for i := range m.spec.Rows {
+		p, ok := places[m.origins.file[m.first+i]]
+		if !ok {
+			return nil, nil, nil
+		}
+		n, seen := number[p.source]
+		if !seen {
+			n = uint32(len(used))
+			number[p.source], used = n, append(used, p.source)
+		}
+		counts[p.source]++
+		source[i], old[i] = n, p.first+m.origins.old[m.first+i]
+	}
+	for k, n := range counts {
+		if n < m.sources[k].Rows/2 {
+			return nil, nil, nil
+		}
+	}
+	return used, source, old
+}
+
+// is tells whether an artifact was made of a file that left as it was found now.
+func (o *origins) is(no uint32, f *lineage.File) bool {
+	was := &o.left[no]
+	return f.Size == was.Size && f.Records == was.Records && f.Tag != "" && f.Tag == string(o.tags[no])
+}
