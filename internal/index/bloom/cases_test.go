@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	it "github.com/skomerdb/skomer/internal/index/indextest"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 var (
@@ -197,6 +199,39 @@ func TestLongListStopsAtTheLimit(t *testing.T) {
 	_, cost, err := it.Run(x.Reader.Probe(list), x.Body)
 	if err != nil || cost.Units > maxProbe || cost.Units == 0 {
 		t.Errorf("%+v, %v", cost, err)
+	}
+}
+
+// TestLongListsOverManyRowGroups: keys × row groups are bounded; what is not tested stays in doubt.
+func TestLongListsOverManyRowGroups(t *testing.T) {
+	const groups, rows = 200, 20
+	c, starts := it.Column{Type: long}, []uint32{}
+	for i := range groups * rows {
+		v := it.Lit(long, i)
+		c.Values = append(c.Values, &v)
+		if i%rows == 0 {
+			starts = append(starts, uint32(i))
+		}
+	}
+	x := it.Open(t, Kind{}, c, starts...)
+	for n, narrow := range map[int]bool{50: true, maxTests: false, maxTests + 1: false, 50_000: false} {
+		list := it.Test(long, predicate.In, groups*rows-1)
+		for i := range n - 1 {
+			list.Values = append(list.Values, it.Lit(long, -i-1))
+		}
+		list = predicate.Of(*list).Leaf
+		x.Reader.Probe(list)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := x.Reader.Probe(list)
+		runtime.ReadMemStats(&after)
+		if a := after.TotalAlloc - before.TotalAlloc; a > 4<<20 {
+			t.Errorf("a probe of %d values allocates %d bytes", n, a)
+		}
+		v, _, err := it.Run(p, x.Body)
+		if last := (rowset.Range{Start: groups*rows - 1, End: groups * rows}); err != nil || !v.May.Intersects(last) || v.May.Full() == narrow {
+			t.Errorf("%d values: %s, %v", n, v.May, err)
+		}
 	}
 }
 

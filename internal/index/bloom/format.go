@@ -39,6 +39,8 @@ const (
 	maxRoot = 16 << 20
 	// maxProbe bounds the units that one probe reads; row groups beyond it are in doubt. A list of 256 keys in one row group fits.
 	maxProbe = 256
+	// maxTests bounds the keys that one probe tests, over all row groups: of so many one is nearly always a false positive.
+	maxTests = 1 << 14
 )
 
 const (

@@ -112,7 +112,7 @@ func (x *reader) Probe(leaf *predicate.Leaf) index.Probe {
 		leaf = index.EqualElement(leaf)
 	}
 	ask, ok := index.Asked(leaf, x.enc)
-	if !ok || !answers(leaf) {
+	if !ok || !answers(leaf) || len(ask.In) > maxTests {
 		return index.Settled(rowset.Maybe(x.rows))
 	}
 	p := &probe{reader: x, leaf: leaf, hashes: hashesOf(ask), may: make([]bool, len(x.groups))}
@@ -148,13 +148,16 @@ type probe struct {
 
 // test is a key to look up in a unit of the wave.
 type test struct {
-	group, unit, at int
-	hash            uint64
+	group, unit, at int32
+	bits            uint32 // low half of its hash
 }
 
 // want adds the units of a row group, or none when they are too many: the row group then stays in doubt.
 func (p *probe) want(i int) {
 	tests, wave := len(p.tests), len(p.wave)
+	if tests+len(p.hashes) > maxTests {
+		return
+	}
 	for _, h := range p.hashes {
 		u, at := p.groups[i].unit(h)
 		if len(p.wave) == wave || p.wave[len(p.wave)-1].Off != u.Off {
@@ -164,7 +167,7 @@ func (p *probe) want(i int) {
 			p.tests, p.wave = p.tests[:tests], p.wave[:wave]
 			return
 		}
-		p.tests = append(p.tests, test{group: i, unit: len(p.wave) - 1, at: at, hash: h})
+		p.tests = append(p.tests, test{group: int32(i), unit: int32(len(p.wave) - 1), at: int32(at), bits: uint32(h)})
 	}
 }
 
@@ -184,7 +187,7 @@ func (p *probe) Feed(data [][]byte) error {
 	for _, t := range p.tests {
 		var b sbbf.Block
 		copy(b.Bytes(), data[t.unit][t.at:])
-		if b.Check(uint32(t.hash)) {
+		if b.Check(t.bits) {
 			p.may[t.group] = true
 		}
 	}
