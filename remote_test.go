@@ -143,7 +143,7 @@ func TestRemoteIdentities(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Open(ctx, made.Dir, skomer.TableOptions{})
 	require.Equal(t, fault.Denied, fault.ClassOf(err), "%v", err)
-	require.Contains(t, fault.FixOf(err), "arn:aws:s3:::lake/")
+	require.Contains(t, fault.FixOf(err), "arn:aws:s3:::lake")
 }
 
 // TestRemoteKeysAreReadLate: properties that cannot be understood, or need variables that are not set, do not trouble local tables.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -225,9 +226,13 @@ func (r *remote) firstTouch(ctx context.Context) error {
 	}
 	fmt.Printf("  first touch: %.0f ms (median of %d), %d bytes in the last\n", median(took)*1e3, len(took), r.bytes.Load())
 	verdict(2, float64(gets), " requests at first touch", "≤ 14", gets <= 14)
-	waves, err := r.dependent(ctx)
-	if err != nil {
-		return err
+	waves := math.MaxInt
+	for range firstTouches { // a busy machine can make requests look dependent that are not, never the other way round
+		n, err := r.dependent(ctx)
+		if err != nil {
+			return err
+		}
+		waves = min(waves, n)
 	}
 	verdict(2, float64(waves), " waves at first touch", "≤ 5", waves <= 5)
 	return nil

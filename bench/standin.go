@@ -34,6 +34,7 @@ type standIn struct {
 	bytes atomic.Int64
 
 	mu     sync.Mutex
+	begun  time.Time // requests before it do not count
 	served []served
 }
 
@@ -58,7 +59,7 @@ func (s *standIn) reset() {
 	s.gets.Store(0)
 	s.bytes.Store(0)
 	s.mu.Lock()
-	s.served = nil
+	s.begun, s.served = time.Now(), nil
 	s.mu.Unlock()
 }
 
@@ -69,7 +70,7 @@ func (s *standIn) chain() (n int) {
 	slices.SortFunc(s.served, func(a, b served) int { return a.to.Compare(b.to) })
 	var last time.Time
 	for _, r := range s.served {
-		if r.from.After(last) {
+		if r.from.After(s.begun) && r.from.After(last) {
 			n, last = n+1, r.to
 		}
 	}

@@ -201,7 +201,7 @@ func lost(err error) bool { return fault.Is(err, fault.Corrupt) || fault.Is(err,
 // load opens the runs of the column.
 func (k *keeping) load(ctx context.Context) (err error) {
 	field := k.index.Definition.FieldIDs[0]
-	k.listed, err = k.runs.Load(ctx, k.Store, k.Overlay.Prefix(), k.Version, func(index string) bool { return scan.OnField(k.Version, index, field) })
+	k.listed, err = k.runs.LoadStored(ctx, k.Store, k.Overlay.Prefix(), k.Version, func(index string) bool { return scan.OnField(k.Version, index, field) })
 	return err
 }
 

@@ -34,6 +34,7 @@ func (o *Overlay) First(ctx context.Context, early func(*Head)) (*Version, error
 		defer close(done)
 		h, err := o.ReadHead(ctx)
 		if err != nil {
+			known <- nil
 			return
 		}
 		known <- &h
@@ -75,13 +76,8 @@ func (o *Overlay) first(ctx context.Context, known <-chan *Head) (*Version, erro
 	}
 	v := o.versionOf(b)
 	v.partial = len(b.chunks) > 0
-	var h *Head
-	select {
-	case h = <-known:
-	default:
-	}
 	p := parts{version: v}
-	p.lists(v.copied(h))
+	p.lists(v.copied(<-known)) // it was asked for long ago: waiting is shorter than another round trip
 	if err := p.open(ctx); err != nil {
 		return nil, err
 	}

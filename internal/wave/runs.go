@@ -41,6 +41,16 @@ type ListedRun struct {
 // Load opens every run of the version's file maps that want accepts, in one wave for those that are not kept. prefix is the overlay's. Only a
 // cancelled context is an error of the whole.
 func (k *Runs) Load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
+	return k.load(ctx, st, prefix, v, want, true)
+}
+
+// LoadStored is Load for who keeps the runs: roots that the overlay lists whole are read all the same, so that an object that is gone or
+// damaged is noticed.
+func (k *Runs) LoadStored(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
+	return k.load(ctx, st, prefix, v, want, false)
+}
+
+func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool, inline bool) ([]*ListedRun, error) {
 	var out []*ListedRun
 	var reads []store.Read
 	var who []*ListedRun
@@ -53,10 +63,12 @@ func (k *Runs) Load(ctx context.Context, st store.Store, prefix string, v *overl
 		if r.Meta, r.Err = filemap.ParseMeta(e.Name, e.Meta); r.Err != nil {
 			continue
 		}
-		if r.Run = k.get(r.key(prefix)); r.Run != nil {
-			continue
+		if inline || len(r.Meta.Root) == 0 {
+			if r.Run = k.get(r.key(prefix)); r.Run != nil {
+				continue
+			}
 		}
-		if len(r.Meta.Root) > 0 {
+		if inline && len(r.Meta.Root) > 0 {
 			if r.Run, r.Err = r.Meta.OpenChecked(r.Name, r.Meta.Root, r.CRC); r.Err == nil {
 				k.put(r.key(prefix), r.Run)
 				continue
