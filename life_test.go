@@ -1,11 +1,8 @@
 package skomer_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -39,111 +36,6 @@ type life struct {
 	workers []*lifeWorker
 	tally   *tally
 	log     []string
-}
-
-// tally counts what happened, over all lives.
-type tally struct {
-	steps, asked, nonEmpty, indexed int
-	ops, stops                      map[string]int
-	faults                          map[string]int64
-}
-
-func newTally() *tally {
-	return &tally{ops: map[string]int{}, stops: map[string]int{}, faults: map[string]int64{}}
-}
-
-// lifeWorker is a process.
-type lifeWorker struct {
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	results chan lifeResult // closed when the process has ended
-	err     error           // how
-	doing   *lifeCommand    // nil: idle
-	paused  int             // steps until it goes on; 0: it is not paused
-	faults  map[string]int64
-}
-
-func (l *life) start() *lifeWorker {
-	l.t.Helper()
-	l.setting.Seed = l.rng.Uint64()
-	setting, err := json.Marshal(l.setting)
-	require.NoError(l.t, err)
-	if l.setting.Memory {
-		return l.startHere(string(setting))
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), lifeChild+"="+string(setting))
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	require.NoError(l.t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(l.t, err)
-	require.NoError(l.t, cmd.Start())
-	w := &lifeWorker{cmd: cmd, in: in, results: make(chan lifeResult, 1)}
-	go func() {
-		w.listen(out)
-		w.err = cmd.Wait() // at once: a process that nobody waits for still counts as alive
-		close(w.results)
-	}()
-	return w
-}
-
-// startHere starts a process that is none: it shares this one's memory, and cannot be paused or killed.
-func (l *life) startHere(setting string) *lifeWorker {
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
-	w := &lifeWorker{in: inW, results: make(chan lifeResult, 1)}
-	go func() { outW.CloseWithError(serveLife(setting, inR, outW)) }()
-	go func() {
-		w.listen(outR)
-		close(w.results)
-	}()
-	return w
-}
-
-func (w *lifeWorker) listen(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var r lifeResult
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return
-		}
-		w.results <- r
-	}
-}
-
-// end ends the process, in the midst of what it does.
-func (w *lifeWorker) end() {
-	_ = w.in.Close()
-	if w.cmd != nil {
-		_ = w.cmd.Process.Kill()
-	}
-	for range w.results { //nolint:revive // until it has ended
-	}
-}
-
-func (w *lifeWorker) send(c lifeCommand) error {
-	line, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	w.doing = &c
-	_, err = fmt.Fprintf(w.in, "%s\n", line)
-	return err
-}
-
-// stopped tells whether the process is paused, by the kernel's word.
-func (w *lifeWorker) stopped() bool {
-	if w.cmd == nil {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
-	if err != nil {
-		return false
-	}
-	rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
-	return strings.HasPrefix(strings.TrimSpace(string(rest)), "T")
 }
 
 // wait waits for a result, the end of the process, or its pause.
@@ -571,32 +463,5 @@ func (l *life) run(steps int) {
 	l.settle()
 	for range 5 {
 		l.check()
-	}
-}
-
-// report demands that everything happened often enough.
-func (a *tally) report(t *testing.T, steps int) {
-	for _, m := range []map[string]int{a.ops, a.stops} {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			t.Logf("%-40s %d", name, m[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(a.faults)) {
-		t.Logf("%-40s %d", name, a.faults[name])
-	}
-	t.Logf("%d steps, %d queries, %d with rows, %d index answers", a.steps, a.asked, a.nonEmpty, a.indexed)
-	require.Positive(t, a.indexed)
-	require.Greater(t, a.nonEmpty*6, a.asked)
-	least := steps / 1000
-	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "rollback", "purge", "silence", "resume", "table: append", "table: compact", "table: update", "table: overwrite"} {
-		require.GreaterOrEqual(t, a.ops[op], 1+least, op)
-	}
-	for _, stop := range []string{"paused", "killed"} {
-		require.GreaterOrEqual(t, a.stops[stop], 1+least, stop)
-	}
-	for _, names := range faultNames {
-		for _, name := range names {
-			require.GreaterOrEqual(t, a.faults[name], int64(least), name)
-		}
 	}
 }

@@ -1,0 +1,47 @@
+package skomer_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tally counts what happened, over all lives.
+type tally struct {
+	steps, asked, nonEmpty, indexed int
+	ops, stops                      map[string]int
+	faults                          map[string]int64
+}
+
+func newTally() *tally {
+	return &tally{ops: map[string]int{}, stops: map[string]int{}, faults: map[string]int64{}}
+}
+
+// report demands that everything happened often enough.
+func (a *tally) report(t *testing.T, steps int) {
+	for _, m := range []map[string]int{a.ops, a.stops} {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			t.Logf("%-40s %d", name, m[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.faults)) {
+		t.Logf("%-40s %d", name, a.faults[name])
+	}
+	t.Logf("%d steps, %d queries, %d with rows, %d index answers", a.steps, a.asked, a.nonEmpty, a.indexed)
+	require.Positive(t, a.indexed)
+	require.Greater(t, a.nonEmpty*6, a.asked)
+	least := steps / 1000
+	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "rollback", "purge", "silence", "resume", "table: append", "table: compact", "table: update", "table: overwrite"} {
+		require.GreaterOrEqual(t, a.ops[op], 1+least, op)
+	}
+	for _, stop := range []string{"paused", "killed"} {
+		require.GreaterOrEqual(t, a.stops[stop], 1+least, stop)
+	}
+	for _, names := range faultNames {
+		for _, name := range names {
+			require.GreaterOrEqual(t, a.faults[name], int64(least), name)
+		}
+	}
+}
