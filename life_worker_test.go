@@ -105,4 +105,3 @@ func (w *lifeWorker) stopped() bool {
 	rest := stat[strings.LastIndexByte(string(stat), ')')+1:]
 	return strings.HasPrefix(strings.TrimSpace(string(rest)), "T")
 }
-
