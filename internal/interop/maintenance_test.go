@@ -56,11 +56,17 @@ type life struct {
 	config  skomer.Config
 	folder  string // of the namespace
 	table   *skomer.Table
-	says    spark            // in the current snapshot
-	past    map[string]spark // by snapshot id
-	opened  int              // files, with indexes
+	says    spark  // in the current snapshot
+	past    []said // after each step
+	opened  int    // files, with indexes
 	files   int
 	used    map[string]bool
+}
+
+// said is what Spark said in a snapshot.
+type said struct {
+	step, snapshot string
+	answers        spark
 }
 
 // spark is Spark's answers, sorted, one to a predicate, and last every row.
@@ -195,7 +201,9 @@ func (l *life) answers(when string) {
 	require.NoError(l, err)
 	l.same(l.table, skomer.Query{}, l.says, when)
 	l.same(l.table, skomer.Query{NoIndex: true}, l.says, when)
-	l.same(l.open(), skomer.Query{}, l.says, when+", as a new process sees it")
+	table := l.open()
+	l.same(table, skomer.Query{}, l.says, when+", as a new process sees it")
+	table.Close()
 }
 
 // step lets the table be changed, and the overlay follow it.
@@ -213,7 +221,6 @@ func (l *life) step(name string, change func()) *skomer.SyncReport {
 	require.Empty(l, r.Skipped, name)
 	l.covered(name, r)
 	l.answers(name + ", synced")
-	l.same(l.table, skomer.Query{NoPrune: true}, l.says, name+", synced")
 	scrub, err := l.table.Scrub(ctx, skomer.ScrubOptions{})
 	require.NoError(l, err, name)
 	require.True(l, scrub.Complete, name)
@@ -221,7 +228,11 @@ func (l *life) step(name string, change func()) *skomer.SyncReport {
 	random, err := verify.Run(ctx, l.table, verify.Options{Answers: 4, Seed: uint64(len(l.past))})
 	require.NoError(l, err, name)
 	require.Empty(l, random.Differences, name)
-	l.past[fmt.Sprint(r.SnapshotID)] = l.says
+	if n := len(l.past); n > 0 { // an earlier snapshot, another one after each step
+		p := l.past[uint(r.SnapshotID)%uint(n)]
+		l.same(l.table, skomer.Query{At: p.snapshot}, p.answers, name+", back at "+p.step)
+	}
+	l.past = append(l.past, said{name, fmt.Sprint(r.SnapshotID), l.says})
 	l.Logf("%s: %d artifacts, %d carried, declined %v", name, r.Artifacts, r.Carried, r.Declined)
 	return r
 }
@@ -267,7 +278,7 @@ func TestInteropMaintenance(t *testing.T) {
 	for _, x := range shapes {
 		t.Run(x.namespace, func(t *testing.T) {
 			l := &life{
-				T: t, shape: x, session: s, folder: filepath.Join(warehouse, x.namespace), past: map[string]spark{}, used: map[string]bool{},
+				T: t, shape: x, session: s, folder: filepath.Join(warehouse, x.namespace), used: map[string]bool{},
 				config: catalogs(map[string]string{"type": "rest", "uri": uri, "credential": "ada:secret"}),
 			}
 			l.config.OverlayRoot, l.config.MaxStaleness, l.config.MinPlannedFiles, l.config.MinPlannedScanBytes = t.TempDir(), time.Hour, -1, -1
@@ -275,6 +286,7 @@ func TestInteropMaintenance(t *testing.T) {
 			l.live()
 		})
 	}
+	t.Logf("Spark and PyIceberg took %s", s.spent)
 }
 
 func (l *life) live() {
@@ -287,7 +299,14 @@ func (l *life) live() {
 	l.ask()
 	_, err := l.table.Sync(context.Background(), skomer.SyncOptions{})
 	require.NoError(l, err)
-	l.rewrites()
+	l.grow()
+	l.rewrite()
+	l.overwrite()
+	l.clean()
+	require.Less(l, l.opened, l.files*2/3)
+	for _, expr := range maintained {
+		require.True(l, l.used[expr], "%s was not used in any answer", expr)
+	}
 }
 
 // beside: an overlay inside of the table, where the table's cleaners look, is refused.
@@ -302,7 +321,8 @@ func (l *life) beside() {
 	}
 }
 
-func (l *life) rewrites() {
+// grow changes rows.
+func (l *life) grow() {
 	r := l.step("append", func() { l.insert(400, 500) })
 	require.Positive(l, r.Artifacts)
 	require.Zero(l, r.Carried)
@@ -319,15 +339,60 @@ func (l *life) rewrites() {
 	})
 	require.Positive(l, r.Artifacts)
 	require.Zero(l, r.Carried)
-	l.step("rewrite_position_delete_files", func() { l.call("rewrite_position_delete_files", ", options => map('rewrite-all', 'true')") })
-	l.step("compaction of deletes", func() {
+}
+
+// rewrite changes where rows lie.
+func (l *life) rewrite() {
+	merged := l.past[len(l.past)-1]
+	l.sql("ALTER TABLE {t} CREATE TAG keep AS OF VERSION " + merged.snapshot)
+	r := l.step("rewrite_position_delete_files", func() { l.call("rewrite_position_delete_files", ", options => map('rewrite-all', 'true')") })
+	require.Zero(l, r.Artifacts)
+	r = l.step("compaction of deletes", func() {
 		l.call("rewrite_data_files", ", options => map('rewrite-all', 'true', 'delete-file-threshold', '1')")
 	})
-	l.step("sort", func() {
-		l.call("rewrite_data_files", ", strategy => 'sort', sort_order => 'n DESC', options => map('rewrite-all', 'true')")
-	})
-	l.step("z-order", func() {
-		l.call("rewrite_data_files", ", strategy => 'sort', sort_order => 'zorder(id, n)', options => map('rewrite-all', 'true')")
-	})
-	l.step("rewrite_manifests", func() { l.call("rewrite_manifests", "") })
+	l.built(r)
+	r = l.step("rollback", func() { l.sql(fmt.Sprintf("CALL lake.system.rollback_to_snapshot('{t}', %s)", merged.snapshot)) })
+	require.Equal(l, merged.snapshot, fmt.Sprint(r.SnapshotID))
+	require.Equal(l, merged.answers, l.says)
+	require.Zero(l, r.Artifacts)
+	for _, order := range []string{"n DESC", "zorder(id, n)"} {
+		r = l.step("sort by "+order, func() {
+			l.call("rewrite_data_files", fmt.Sprintf(", strategy => 'sort', sort_order => '%s', options => map('rewrite-all', 'true')", order))
+		})
+		l.built(r)
+	}
+	r = l.step("rewrite_manifests", func() { l.call("rewrite_manifests", "") })
+	require.Zero(l, r.Artifacts)
+}
+
+// built demands that everything was built anew, and nothing carried.
+func (l *life) built(r *skomer.SyncReport) {
+	l.Helper()
+	require.Positive(l, r.Artifacts)
+	require.Zero(l, r.Carried)
+}
+
+// overwrite rewrites files with some of their rows changed or gone: by PyIceberg where it can write the format.
+func (l *life) overwrite() {
+	steps := []func(){
+		func() { l.session.do(l.T, request{Table: l.name(), Delete: "id >= 10 and id < 20"}) },
+		func() { l.session.do(l.T, request{Table: l.name(), Overwrite: "id >= 100 and id < 120", Add: 7000}) },
+	}
+	if l.version == 3 {
+		l.sql("ALTER TABLE {t} SET TBLPROPERTIES ('write.delete.mode'='copy-on-write', 'write.merge.mode'='copy-on-write')")
+		steps = []func(){
+			func() { l.sql("DELETE FROM {t} WHERE id BETWEEN 10 AND 19") },
+			func() {
+				l.sql("MERGE INTO {t} t USING (SELECT id FROM range(100, 120)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = t.id, n = t.n + 7000")
+			},
+		}
+	}
+	l.built(l.step("delete by copy", steps[0]))
+	r := l.step("overwrite", steps[1])
+	if l.version == 2 {
+		l.built(r)
+		return
+	}
+	require.Positive(l, r.Carried) // of the columns that were copied as they are
+	require.Less(l, r.Carried, r.Artifacts)
 }

@@ -20,6 +20,8 @@ type session struct {
 	in  io.Writer
 	out *bufio.Reader
 	log *strings.Builder
+
+	spent time.Duration
 }
 
 // request is what a session is asked to do; its Python program says which fields go together.
@@ -67,14 +69,16 @@ func startSession(t *testing.T, uri, credential string) *session {
 // do asks the session for one thing and waits until it is done.
 func (s *session) do(t *testing.T, r request) reply {
 	t.Helper()
+	start := time.Now()
 	line, err := json.Marshal(r)
 	require.NoError(t, err)
 	_, err = s.in.Write(append(line, '\n'))
 	require.NoError(t, err)
 	answer, err := s.out.ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("%s: the session ended: %v", line, err)
+		t.Fatalf("%s: the session ended: %v\n%s", line, err, s.log)
 	}
+	s.spent += time.Since(start)
 	var out reply
 	require.NoError(t, json.Unmarshal(answer, &out))
 	require.Empty(t, out.Error, "%s", line)
