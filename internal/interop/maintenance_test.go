@@ -42,10 +42,24 @@ var maintained = []string{"bloom(id)", "ordered(n)", "zonemap(amount)", "zonemap
 
 // predicates are in SQL that both read alike, or pairs of Skomer's and Spark's.
 var predicates = [][2]string{
-	{"id = 17"}, {"id IN (3, 40, 41, 77, 430, 1000)"}, {"n BETWEEN 100 AND 140"}, {"n = -5000"}, {"n > 6900"}, {"NOT (n < 600)"},
-	{"kind = 'kind-1'"}, {"kind IS NULL"}, {"kind <> 'kind-2' AND id > 350"}, {"msg LIKE '%user 17 saw%'"}, {"msg ILIKE '%USER 9 S%'"},
-	{"msg = 'merged'"}, {"day = DATE '2024-02-10'"}, {"day < DATE '2024-01-05' OR id = 40"}, {"amount IS NAN", "isnan(amount)"},
-	{"amount < 5", "amount < 5 AND NOT isnan(amount)"}, {"amount IS NULL"}, {"id > 100000"},
+	{"id = 17"},
+	{"id IN (3, 40, 41, 77, 430, 1000)"},
+	{"n BETWEEN 100 AND 140"},
+	{"n = -5000"},
+	{"n > 6900"},
+	{"NOT (n < 600)"},
+	{"kind = 'kind-1'"},
+	{"kind IS NULL"},
+	{"kind <> 'kind-2' AND id > 350"},
+	{"msg LIKE '%user 17 saw%'"},
+	{"msg ILIKE '%USER 9 S%'"},
+	{"msg = 'merged'"},
+	{"day = DATE '2024-02-10'"},
+	{"day < DATE '2024-01-05' OR id = 40"},
+	{"amount IS NAN", "isnan(amount)"},
+	{"amount < 5", "amount < 5 AND NOT isnan(amount)"},
+	{"amount IS NULL"},
+	{"id > 100000"},
 }
 
 // life is a table under maintenance.
