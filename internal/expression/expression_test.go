@@ -105,8 +105,11 @@ func TestPathsHaveOneForm(t *testing.T) {
 			t.Errorf("%s: %s, %v", e, again, err)
 		}
 	}
-	for _, bad := range []string{"", "a", "$a", "$.", "$..a", "$.*", "$[", "$[-1]", "$[+1]", "$[a]", "$['a'", "$['a]", "$.a[1", "$" + strings.Repeat(".a", maxSteps+1), "$." + strings.Repeat("x", MaxText), "$.\xff",
-		"$." + strings.Repeat("'", MaxText-2)} { // the one form of which doubles the quotes
+	for _, bad := range []string{
+		"", "a", "$a", "$.", "$..a", "$.*", "$[", "$[-1]", "$[+1]", "$[a]", "$['a'", "$['a]", "$.a[1", "$" + strings.Repeat(".a", maxSteps+1),
+		"$." + strings.Repeat("x", MaxText), "$.\xff",
+		"$." + strings.Repeat("'", MaxText-2), // the one form of which doubles the quotes
+	} {
 		if _, err := JSONPath(bad); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", bad, err)
 		}

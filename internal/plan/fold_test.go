@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -70,5 +71,84 @@ func TestFoldJoint(t *testing.T) {
 	}
 	if sharper == 0 {
 		t.Error("joint verdicts never ruled anything out")
+	}
+}
+
+// TestFoldJointOfTrees: over random trees whose conjunctions have verdicts on several sets of their leaves, overlapping ones too, sound evidence
+// gives a sound result, never a contradiction, and nothing vaguer than the leaves alone.
+func TestFoldJointOfTrees(t *testing.T) {
+	const rows = 67
+	rng := rand.New(rand.NewPCG(6, 6))
+	set := func(p float64) *rowset.Set {
+		out := []uint32{}
+		for i := range uint32(rows) {
+			if rng.Float64() < p {
+				out = append(out, i)
+			}
+		}
+		return rowset.FromRows(rows, out)
+	}
+	around := func(s *rowset.Set) rowset.Verdict {
+		return rowset.Verdict{Must: rowset.And(s, set(0.7)), May: rowset.Or(s, set(0.2))}
+	}
+	sharper, id := 0, 0
+	for range 2000 {
+		truth, said := map[*predicate.Leaf]*rowset.Set{}, map[*predicate.Leaf]rowset.Verdict{}
+		joints := map[*predicate.Tree][]Jointly{}
+		var draw func(depth int) (*predicate.Tree, *rowset.Set)
+		draw = func(depth int) (*predicate.Tree, *rowset.Set) {
+			if depth == 0 || rng.IntN(4) == 0 {
+				id++
+				k := predicate.Of(predicate.Leaf{Column: predicate.Column{Path: column.Path{{ID: id, Type: column.Of(column.Long)}}}, Op: predicate.IsNull})
+				truth[k.Leaf] = set(0.6)
+				said[k.Leaf] = around(truth[k.Leaf])
+				return k, truth[k.Leaf]
+			}
+			x := &predicate.Tree{Kind: []predicate.Kind{predicate.And, predicate.And, predicate.Or}[rng.IntN(3)]}
+			var is *rowset.Set
+			var leaves []*predicate.Leaf
+			for i := range 2 + rng.IntN(3) {
+				kid, of := draw(depth - 1)
+				x.Kids = append(x.Kids, kid)
+				switch {
+				case i == 0:
+					is = of
+				case x.Kind == predicate.And:
+					is = rowset.And(is, of)
+				default:
+					is = rowset.Or(is, of)
+				}
+				if kid.Kind == predicate.Test {
+					leaves = append(leaves, kid.Leaf)
+				}
+			}
+			for range rng.IntN(3) {
+				if x.Kind != predicate.And || len(leaves) < 2 {
+					break
+				}
+				rng.Shuffle(len(leaves), func(i, j int) { leaves[i], leaves[j] = leaves[j], leaves[i] })
+				of, together := slices.Clone(leaves[:2+rng.IntN(len(leaves)-1)]), rowset.All(rows)
+				for _, l := range of {
+					together = rowset.And(together, truth[l])
+				}
+				joints[x] = append(joints[x], Jointly{around(together), of})
+			}
+			return x, is
+		}
+		tree, want := draw(3)
+		leaf := func(l *predicate.Leaf) rowset.Verdict { return said[l] }
+		got, alone := FoldJoint(tree, rows, leaf, func(and *predicate.Tree) []Jointly { return joints[and] }), Fold(tree, rows, leaf)
+		if !rowset.AndNot(want, got.May).Empty() || !rowset.AndNot(got.Must, want).Empty() {
+			t.Fatalf("must %s, may %s, want %s", got.Must, got.May, want)
+		}
+		if !rowset.AndNot(got.May, alone.May).Empty() || !rowset.AndNot(alone.Must, got.Must).Empty() {
+			t.Fatalf("must %s, may %s; by the leaves alone %s, %s", got.Must, got.May, alone.Must, alone.May)
+		}
+		if !got.May.Equal(alone.May) || !got.Must.Equal(alone.Must) {
+			sharper++
+		}
+	}
+	if sharper < 300 {
+		t.Errorf("joint verdicts told more %d times", sharper)
 	}
 }
