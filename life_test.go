@@ -248,7 +248,7 @@ func (l *life) operate(i int) {
 func (l *life) command() lifeCommand {
 	named := func(op string) lifeCommand {
 		all, err := l.table.Indexes(l.t.Context())
-		if err != nil || len(all) < 3 {
+		if err != nil || len(all) < 6 {
 			return lifeCommand{}
 		}
 		return lifeCommand{Op: op, Arg: all[l.rng.IntN(len(all))].ID}
@@ -301,7 +301,7 @@ func (l *life) check() {
 	if l.rng.IntN(3) == 0 {
 		view = l.made.Past()
 	}
-	e := view.Expr(l.rng.IntN(3))
+	e := l.filter(view)
 	want := view.Answer(e)
 	q := ways[l.rng.IntN(len(ways))]
 	q.Where, q.At = e.SQL(), view.At
@@ -325,6 +325,23 @@ func (l *life) check() {
 		}
 		return
 	}
+}
+
+// filter draws a filter, mostly one on a column that is indexed.
+func (l *life) filter(view tabletest.View) tabletest.Expr {
+	all, err := l.table.Indexes(l.t.Context())
+	e := view.Expr(l.rng.IntN(3))
+	for range 6 {
+		for _, x := range all {
+			if strings.Contains(e.SQL(), strings.ReplaceAll(strconv.Quote(x.Columns[0]), ".", `"."`)) {
+				return e
+			}
+		}
+		if err == nil {
+			e = view.Expr(l.rng.IntN(3))
+		}
+	}
+	return e
 }
 
 // rest lets every process come to its end.
