@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/predicate/icebergjson"
@@ -111,7 +113,10 @@ func (r *Rows) planner() *scan.Planner {
 	if r.trace != nil {
 		indexes = trace.New(indexes, r.trace, "index")
 	}
-	return &scan.Planner{Data: r.data, Overlay: indexes, Readers: t.client.readers, Maps: t.maps, Prefix: t.overlay.Prefix()}
+	prover := &maintain.Prover{Store: indexes, Build: &build.Builder{Store: r.data, Footers: t.client.footers}}
+	return &scan.Planner{
+		Data: r.data, Overlay: indexes, Readers: t.client.readers, Maps: t.maps, Prefix: t.overlay.Prefix(), Prove: prover.Prove,
+	}
 }
 
 // lookUpOverlay finds the overlay's version. An overlay that cannot be read is no index, not a failed query.

@@ -130,7 +130,9 @@ func (r *Rows) guilty(ctx context.Context, files map[int]bool, truth answer, str
 }
 
 func (r *Rows) plain(ctx context.Context, o scan.Options) (*scan.Plan, error) {
-	return r.planner().Plan(ctx, r.plan.Snapshot, r.plan.Predicate, r.version, o)
+	p := r.planner()
+	p.Prove = nil // tags are enough for a sample
+	return p.Plan(ctx, r.plan.Snapshot, r.plan.Predicate, r.version, o)
 }
 
 // sampleFiles are the ordinals of random files of about so many bytes, at least one.

@@ -104,7 +104,7 @@ func (e *evidence) speak(ctx context.Context, t *predicate.Tree) (bool, error) {
 // cover finds which files the maps of a leaf's column speak for; false if that is none.
 func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) (bool, error) {
 	path := e.plan.Snapshot.Schema.ByID(l.Column.ID())
-	if path == nil || !filemap.Speaks(path, l) {
+	if path == nil || e.proves() || !filemap.Speaks(path, l) {
 		return false, nil
 	}
 	o := e.lineage

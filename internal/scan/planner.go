@@ -30,6 +30,8 @@ type Planner struct {
 	// Maps asks the table's file maps; nil: they are not asked. Prefix is the overlay's.
 	Maps   *Maps
 	Prefix string
+	// Prove is asked by strict plans of local tables before an artifact counts, and file maps, which hold no hashes, do not count; nil: tags are enough.
+	Prove Prove
 }
 
 // Options bound a plan.
@@ -165,7 +167,8 @@ type evidence struct {
 	tasks   []*wave.Task
 	mapped  map[*predicate.Leaf]*mapped // the leaves that file maps answer
 	scene   *plan.Scene                 // nil: every index is asked
-	weighed map[weighed]bool            // the questions that the cost rule lets be asked
+	proven  map[claim]lineage.Verdict
+	weighed map[weighed]bool // the questions that the cost rule lets be asked
 }
 
 // usable is a declared index that may say something about the predicate.
@@ -217,6 +220,9 @@ func (e *evidence) gather(ctx context.Context) error {
 func (e *evidence) answers(ctx context.Context) ([][]answerOf, error) {
 	var err error
 	if e.version, err = e.version.Full(ctx); err != nil {
+		return nil, err
+	}
+	if err := e.prove(ctx); err != nil {
 		return nil, err
 	}
 	e.asked = map[question]*asked{}
@@ -294,6 +300,10 @@ func (e *evidence) believed(i int, p overlay.Placement) bool {
 	}
 	// the tag is known in strict mode only
 	if v := p.Check(&info, f.Size, int64(f.Records), f.Tag, e.lineage); !v.OK() {
+		e.reject(p, f.Path, v.Reason.String(), v.Message)
+		return false
+	}
+	if v := e.proven[claim{f.Ordinal, p.At}]; !v.OK() {
 		e.reject(p, f.Path, v.Reason.String(), v.Message)
 		return false
 	}
