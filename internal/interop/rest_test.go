@@ -67,7 +67,7 @@ func restCatalog(t *testing.T, warehouse string) string {
 	out, err := server.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
-	stuck := time.AfterFunc(5*time.Minute, func() { _ = server.Process.Kill() })
+	stuck := time.AfterFunc(15*time.Minute, func() { _ = server.Process.Kill() })
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = server.Wait()

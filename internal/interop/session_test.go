@@ -56,7 +56,7 @@ func startSession(t *testing.T, uri, credential string) *session {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	stuck := time.AfterFunc(10*time.Minute, func() { _ = cmd.Process.Kill() })
+	stuck := time.AfterFunc(15*time.Minute, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		_ = in.Close()
 		_ = cmd.Wait()

@@ -39,7 +39,6 @@ public class RestCatalog {
     Server server = new Server();
     ServerConnector connector = new ServerConnector(server, new HttpConnectionFactory(http));
     connector.setHost("127.0.0.1");
-    connector.setIdleTimeout(600_000); // clients keep connections, and fail when they are closed
     server.addConnector(connector);
     server.setHandler(context);
     server.start();
