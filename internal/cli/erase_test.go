@@ -50,7 +50,8 @@ func plant(t *testing.T) *plantedTable {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "people")
 	p := &plantedTable{t: t, dir: dir, schema: &column.Schema{Fields: []column.Field{
-		{ID: 1, Name: "id", Type: column.Of(column.Long)}, {ID: 2, Name: "name", Type: column.Of(column.String)},
+		{ID: 1, Name: "id", Type: column.Of(column.Long)},
+		{ID: 2, Name: "name", Type: column.Of(column.String)},
 		{ID: 3, Name: "tag", Type: column.Of(column.String)},
 	}}}
 	var err error

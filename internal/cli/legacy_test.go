@@ -45,7 +45,10 @@ func TestLooseSidecarsAreListedAndMigratedAndNeverBelieved(t *testing.T) {
 		got = append(got, [3]string{x.IndexID, x.State, x.Becomes})
 	}
 	require.Equal(t, [][3]string{
-		{"1", "checksum matches", "bloom(flight_id)"}, {"2", "unverified", "ordered(delay)"}, {"3", "missing", ""}, {"4", "checksum differs", ""},
+		{"1", "checksum matches", "bloom(flight_id)"},
+		{"2", "unverified", "ordered(delay)"},
+		{"3", "missing", ""},
+		{"4", "checksum differs", ""},
 		{"5", "unverified", "ordered(delay)"},
 	}, got)
 	require.NotContains(t, s.run("index", "list", "TABLE"), "bloom", "listing declares nothing")

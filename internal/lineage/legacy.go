@@ -98,8 +98,16 @@ func gatherLegacy(raw json.RawMessage, file string, depth int, out *[]Legacy) er
 func (x *Legacy) Kind() (kind, reason string) {
 	named := strings.ToLower(x.Algorithm)
 	for _, rule := range []struct{ part, kind string }{
-		{"bloom", "bloom"}, {"roaring", "bitmap"}, {"bitmap", "bitmap"}, {"inverted", "ordered"}, {"btree", "ordered"}, {"sorted", "ordered"},
-		{"zone", "zonemap"}, {"minmax", "zonemap"}, {"ngram", "ngram"}, {"trigram", "ngram"},
+		{"bloom", "bloom"},
+		{"roaring", "bitmap"},
+		{"bitmap", "bitmap"},
+		{"inverted", "ordered"},
+		{"btree", "ordered"},
+		{"sorted", "ordered"},
+		{"zone", "zonemap"},
+		{"minmax", "zonemap"},
+		{"ngram", "ngram"},
+		{"trigram", "ngram"},
 	} {
 		if strings.Contains(named, rule.part) && x.IndexCategory != "vector" && x.IndexCategory != "lexical" {
 			return rule.kind, ""

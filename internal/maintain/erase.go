@@ -123,7 +123,7 @@ func (e *erasing) pass(ctx context.Context) (did bool, under []Unfinished, err e
 	if err != nil {
 		return false, nil, err
 	}
-	builds, ended, under := e.builds(found)
+	builds, ended, under := e.builds()
 	w.unnamed(ctx) // masks of files that are gone
 	if err := w.name(ctx, w.newest.Number()); err != nil {
 		return false, nil, err
@@ -174,7 +174,7 @@ func (e *erasing) commit(ctx context.Context, found *traces, builds, ended []str
 }
 
 // builds tells which builds under way are to be revoked, which of them have ended without withdrawing, and what of the others to tell.
-func (e *erasing) builds(found *traces) (revoke, ended []string, under []Unfinished) {
+func (e *erasing) builds() (revoke, ended []string, under []Unfinished) {
 	hashes := map[string]bool{}
 	for f, forget := range e.Known {
 		if forget {
