@@ -107,6 +107,7 @@ type Query struct {
 	// NoIndex switches index evidence off; NoPrune every kind of skipping.
 	NoIndex, NoPrune bool
 	// Strict checks the entity tag of every file left after Iceberg's own pruning before index evidence counts.
+	// Of local files it also hashes footer and indexed columns: tags can be restored there.
 	Strict bool
 }
 
