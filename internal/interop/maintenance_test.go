@@ -284,7 +284,7 @@ func (l *life) overlayBytes() map[string][sha256.Size]byte {
 
 // TestInteropMaintenance: Spark and PyIceberg append to tables, delete, update, merge, compact, sort, expire and clean them, while an
 // overlay follows. After each step every answer is Spark's, with indexes and without, before the overlay is synced and after; nothing of
-// the overlay is lost, and nothing is carried over a rewrite that is another order of rows.
+// the overlay is lost, and nothing is carried over a rewrite that is another order of rows, unless row ids prove it.
 func TestInteropMaintenance(t *testing.T) {
 	warehouse := filepath.Join(t.TempDir(), "warehouse")
 	uri := restCatalog(t, warehouse)
@@ -379,11 +379,13 @@ func (l *life) rewrite() {
 	require.Zero(l, r.Artifacts)
 }
 
-// built demands that everything was built anew, and nothing carried.
+// built demands artifacts, and that nothing was carried where no row ids prove where the rows went.
 func (l *life) built(r *skomer.SyncReport) {
 	l.Helper()
 	require.Positive(l, r.Artifacts)
-	require.Zero(l, r.Carried)
+	if l.version < 3 {
+		require.Zero(l, r.Carried)
+	}
 }
 
 // overwrite rewrites files with some of their rows changed or gone: by PyIceberg where it can write the format.
@@ -408,5 +410,4 @@ func (l *life) overwrite() {
 		return
 	}
 	require.Positive(l, r.Carried) // of the columns that were copied as they are
-	require.Less(l, r.Carried, r.Artifacts)
 }
