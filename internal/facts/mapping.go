@@ -9,11 +9,11 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 )
 
-// Maps reports whether a name mapping gives a name to field id. A column that it passes over is not in any file without field
-// ids, whatever a manifest counted of it.
+// Maps reports whether a name mapping gives a name to field id and to all that it lies in. A column that it passes over is not in any
+// file without field ids, whatever a manifest counted of it.
 func Maps(m []MappedField, id int) bool {
 	return slices.ContainsFunc(m, func(f MappedField) bool {
-		return f.ID == id && len(f.Names) > 0 || Maps(f.Fields, id)
+		return len(f.Names) > 0 && (f.ID == id || Maps(f.Fields, id))
 	})
 }
 

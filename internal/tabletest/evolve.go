@@ -260,7 +260,8 @@ func (e *Evolving) partitions(id int) bool {
 func (e *Evolving) remap(t testing.TB) {
 	fields, i := e.some(e.schema)
 	id := (*fields)[i].ID
-	if (*fields)[i].Required || e.nameless[id] || e.partitions(id) {
+	within := slices.ContainsFunc((*fields)[i].Type.Fields, func(f column.Field) bool { return e.partitions(f.ID) })
+	if (*fields)[i].Required || e.nameless[id] || e.partitions(id) || within {
 		return
 	}
 	if names := e.unnamed[id]; names != nil {
