@@ -82,7 +82,7 @@ func putMaps(ctx context.Context, s *State, res *build.Result) (out []overlay.De
 		if slices.ContainsFunc(m.Covered, s.Version.Erased) {
 			continue
 		}
-		put, err := putRun(ctx, s, fmt.Sprintf("%s-map%d", res.Build.ID, n), m)
+		put, err := putRun(ctx, s, res.Build.ID, n, m)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -94,8 +94,10 @@ func putMaps(ctx context.Context, s *State, res *build.Result) (out []overlay.De
 	return out, bytes, nil
 }
 
-// putRun uploads one run under a name that was never used: the objects and what the overlay lists of them, the run itself first.
-func putRun(ctx context.Context, s *State, name string, m build.Map) ([]overlay.Derived, error) {
+// putRun uploads the nth run of a declared build under a name that was never used: the objects and what the overlay lists of them, the
+// run itself first. If the build is revoked before they are listed, they are not.
+func putRun(ctx context.Context, s *State, declared string, n int, m build.Map) ([]overlay.Derived, error) {
+	name := fmt.Sprintf("%s-map%d", declared, n)
 	var out []overlay.Derived
 	for k, path := range m.Files.Paths {
 		object := fmt.Sprintf("%s-%d.puffin", name, k)
@@ -105,7 +107,7 @@ func putRun(ctx context.Context, s *State, name string, m build.Map) ([]overlay.
 		key := "data/" + object
 		m.Meta.Objects = append(m.Meta.Objects, filemap.Object{Key: key, Off: m.Files.First[k]})
 		if k < len(m.Files.Paths)-1 {
-			out = append(out, overlay.Derived{Kind: filemap.PartKind, Name: fmt.Sprintf("%s/%d", name, k), Index: m.IndexID, Key: key})
+			out = append(out, overlay.Derived{Kind: filemap.PartKind, Name: fmt.Sprintf("%s/%d", name, k), Index: m.IndexID, Key: key, Build: declared})
 		}
 	}
 	root := m.Files.Root
@@ -121,7 +123,7 @@ func putRun(ctx context.Context, s *State, name string, m build.Map) ([]overlay.
 	}
 	last := m.Meta.Objects[len(m.Meta.Objects)-1].Key
 	return slices.Insert(out, 0, overlay.Derived{
-		Kind: filemap.Kind, Name: name, Index: m.IndexID, Key: last, Off: root.Off, Len: root.Len, CRC: root.CRC, Meta: meta,
+		Kind: filemap.Kind, Name: name, Index: m.IndexID, Key: last, Off: root.Off, Len: root.Len, CRC: root.CRC, Meta: meta, Build: declared,
 	}), nil
 }
 

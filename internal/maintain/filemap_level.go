@@ -131,8 +131,7 @@ func (k *keeping) merge(ctx context.Context, sources []*wave.ListedRun) (err err
 		return k.commit(ctx, overlay.ReplaceDerived(nil, made))
 	}
 	id := uuid.NewString()
-	name := id + "-map0"
-	c, _, err := declare(ctx, k.Overlay, overlay.InFlight{BuildID: id, Bundle: k.Overlay.DataKey(name + "-0.puffin"), StartedMs: time.Now().UnixMilli(), Writer: writer()})
+	c, _, err := declare(ctx, k.Overlay, overlay.InFlight{BuildID: id, Bundle: k.Overlay.DataKey(id + "-map0-0.puffin"), StartedMs: time.Now().UnixMilli(), Writer: writer()})
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func (k *keeping) merge(ctx context.Context, sources []*wave.ListedRun) (err err
 			err = errors.Join(err, os.Remove(p))
 		}
 	}()
-	put, err := putRun(ctx, k.State, name, *m)
+	put, err := putRun(ctx, k.State, id, 0, *m)
 	if err != nil {
 		return err
 	}
