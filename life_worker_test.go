@@ -79,7 +79,7 @@ func (w *lifeWorker) end() {
 	if w.cmd != nil {
 		_ = w.cmd.Process.Kill()
 	}
-	for range w.results { //nolint:revive // until it has ended
+	for range w.results {
 	}
 }
 

@@ -41,7 +41,8 @@ func newTraced(t *testing.T, rng *rand.Rand) *traced {
 	t.Helper()
 	dir := t.TempDir()
 	schema := &column.Schema{Fields: []column.Field{
-		{ID: 1, Name: "v", Type: column.Of(column.Long), Required: true}, {ID: 2, Name: "s", Type: column.Of(column.String)},
+		{ID: 1, Name: "v", Type: column.Of(column.Long), Required: true},
+		{ID: 2, Name: "s", Type: column.Of(column.String)},
 		{ID: 3, Name: "id", Type: column.Of(column.Long)},
 	}}
 	w, err := lakewrite.Create(context.Background(), local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: schema, FormatVersion: 3})

@@ -185,9 +185,13 @@ func (a *app) showIndex(x *skomer.Index) error {
 		return a.json(x)
 	}
 	rows := [][2]string{
-		{"index", x.Expr}, {"id", x.ID}, {"kind", x.Kind}, {"columns", strings.Join(x.Columns, ", ")},
+		{"index", x.Expr},
+		{"id", x.ID},
+		{"kind", x.Kind},
+		{"columns", strings.Join(x.Columns, ", ")},
 		{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
-		{"artifacts", number(x.Artifacts)}, {"bytes", size(x.Bytes)},
+		{"artifacts", number(x.Artifacts)},
+		{"bytes", size(x.Bytes)},
 	}
 	if m := x.FileMap; m != nil {
 		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s rows (%s), %s keys in %s runs, %s",

@@ -45,10 +45,17 @@ func TestRepairScrubReindex(t *testing.T) {
 func TestSyncFlagsContradict(t *testing.T) {
 	s := newShell(t)
 	for _, flags := range [][]string{
-		{"sync", "TABLE", "--once", "--follow", "1m"}, {"sync", "TABLE", "--follow", "0s"}, {"sync", "TABLE", "--sweep-every", "1h"},
-		{"sync", "TABLE", "--until", "0"}, {"sync", "TABLE", "--until", "most"}, {"sync", "TABLE", "--max-cost", "-1"},
-		{"sync", "TABLE", "--workers", "-1"}, {"scrub", "TABLE", "--sample", "0"}, {"scrub", "TABLE", "--sample", "101%"},
-		{"scrub", "TABLE", "--max-bytes", "many"}, {"scrub", "TABLE", "--max-bytes", "5XB"},
+		{"sync", "TABLE", "--once", "--follow", "1m"},
+		{"sync", "TABLE", "--follow", "0s"},
+		{"sync", "TABLE", "--sweep-every", "1h"},
+		{"sync", "TABLE", "--until", "0"},
+		{"sync", "TABLE", "--until", "most"},
+		{"sync", "TABLE", "--max-cost", "-1"},
+		{"sync", "TABLE", "--workers", "-1"},
+		{"scrub", "TABLE", "--sample", "0"},
+		{"scrub", "TABLE", "--sample", "101%"},
+		{"scrub", "TABLE", "--max-bytes", "many"},
+		{"scrub", "TABLE", "--max-bytes", "5XB"},
 	} {
 		require.Equal(t, exitUsage, s.try(flags...).code, flags)
 	}

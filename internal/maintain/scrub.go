@@ -3,8 +3,9 @@ package maintain
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
-	"hash/fnv"
 	"slices"
 	"time"
 
@@ -118,10 +119,9 @@ func (x *scrubbing) sampled(k overlay.Key) bool {
 	if x.options.Sample <= 0 || x.options.Sample >= 1 {
 		return true
 	}
-	h := fnv.New64a()
 	raw, _ := json.Marshal([]any{k, x.cursor.Pass})
-	h.Write(raw)
-	return float64(h.Sum64()>>11)/(1<<53) < x.options.Sample
+	sum := sha256.Sum256(raw) // of a weaker hash the first bits hardly change from pass to pass
+	return float64(binary.LittleEndian.Uint64(sum[:])>>11)/(1<<53) < x.options.Sample
 }
 
 // artifact checks one artifact and, while they are in the snapshot, its data files.

@@ -138,7 +138,7 @@ func expression(r *rand.Rand, s string) string {
 	if r.IntN(4) == 0 {
 		b.WriteString("^")
 	}
-	for i := 0; i < len(runes); i++ {
+	for i := range len(runes) {
 		q := regexp.QuoteMeta(string(runes[i]))
 		switch r.IntN(14) {
 		case 0:
