@@ -138,7 +138,7 @@ func expression(r *rand.Rand, s string) string {
 	if r.IntN(4) == 0 {
 		b.WriteString("^")
 	}
-	for i := range len(runes) {
+	for i := range runes {
 		q := regexp.QuoteMeta(string(runes[i]))
 		switch r.IntN(14) {
 		case 0:
