@@ -216,6 +216,14 @@ func (a *app) open(ctx context.Context, name string) (*skomer.Table, error) {
 	return a.opened(client.Open(ctx, name, options))
 }
 
+// reported opens the table of a command that answers with a document and not with rows.
+func (a *app) reported(ctx context.Context, name string) (*skomer.Table, error) {
+	if err := a.document(); err != nil {
+		return nil, err
+	}
+	return a.open(ctx, name)
+}
+
 // closeTables waits for what their last commits left to be written.
 func (a *app) closeTables() {
 	for _, t := range a.tables {

@@ -45,10 +45,7 @@ func (a *app) indexAdd() *cobra.Command {
 		Example: `  skomer index add lake/flights 'bloom(flight_id)' 'ordered(delay)'`,
 		Args:    takes(2, -1, "a table and one or more indexes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -75,10 +72,7 @@ func (a *app) indexList() *cobra.Command {
 		Example: `  skomer index list lake/flights`,
 		Args:    takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -97,10 +91,7 @@ func (a *app) indexShow() *cobra.Command {
 		Example: `  skomer index show lake/flights 'bloom(flight_id)'`,
 		Args:    takes(2, 2, "a table and an index"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -124,10 +115,7 @@ func (a *app) indexDrop() *cobra.Command {
   skomer index drop lake/flights 'ordered(delay)' --purge`,
 		Args: takes(2, -1, "a table and one or more indexes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -21,10 +21,7 @@ func (a *app) overlayUpgrade() *cobra.Command {
 		Example: `  skomer overlay upgrade lake/flights`,
 		Args:    takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

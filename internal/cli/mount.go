@@ -16,10 +16,7 @@ func (a *app) mountCommand() *cobra.Command {
   skomer mount lake/flights --overlay /mnt/fast/flights-index`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -47,10 +44,7 @@ func (a *app) unmountCommand() *cobra.Command {
   skomer unmount lake/flights --purge`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -34,10 +34,7 @@ func (a *app) overlayVersions() *cobra.Command {
   skomer overlay versions lake/flights --limit 0 -o json`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -104,10 +101,7 @@ func (a *app) overlayRecover() *cobra.Command {
 		Example: `  skomer overlay recover lake/flights`,
 		Args:    takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -134,10 +128,7 @@ func (a *app) overlaySign() *cobra.Command {
 		Example: `  SKOMER_OVERLAY_KEY=... skomer overlay sign lake/flights`,
 		Args:    takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

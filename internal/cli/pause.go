@@ -36,10 +36,7 @@ func (a *app) voiceCommand(use, short, long string, do func(context.Context, *sk
 	return &cobra.Command{
 		Use: use, Short: short, Long: long, Args: takes(2, -1, "a table and one or more indexes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -25,10 +25,7 @@ func (a *app) repairCommand() *cobra.Command {
   skomer repair lake/flights -o json`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -174,10 +171,7 @@ func (a *app) reindexCommand() *cobra.Command {
   skomer reindex lake/flights --from s3://acme-index/sidecars`,
 		Args: takes(1, 2, "a table and perhaps an index"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.document(); err != nil {
-				return err
-			}
-			t, err := a.open(cmd.Context(), args[0])
+			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
