@@ -90,6 +90,7 @@ func (c cloud) denied(t *testing.T, rng *rand.Rand, what string) {
 	require.NoError(t, err)
 	table, err := client.Open(ctx, made.Dir, skomer.TableOptions{})
 	require.NoError(t, err)
+	t.Cleanup(table.Close)
 	err = table.Mount(ctx)
 	require.Equal(t, fault.Denied, fault.ClassOf(err), "%v", err)
 	require.Contains(t, fault.FixOf(err), what)

@@ -59,6 +59,7 @@ func TestEraseForgetsTheBoundsThatManifestsState(t *testing.T) {
 	require.NoError(t, err)
 	table, err := client.Open(ctx, dir, skomer.TableOptions{Overlay: where})
 	require.NoError(t, err)
+	t.Cleanup(table.Close)
 	require.NoError(t, table.Mount(ctx))
 	_, err = table.AddIndex(ctx, "bloom(v)")
 	require.NoError(t, err)

@@ -134,6 +134,7 @@ func TestRemoteIdentities(t *testing.T) {
 	require.NoError(t, err)
 	table, err := c.Open(ctx, made.Dir, skomer.TableOptions{})
 	require.NoError(t, err)
+	t.Cleanup(table.Close)
 	err = table.Mount(ctx)
 	require.Equal(t, fault.Denied, fault.ClassOf(err), "%v", err)
 	require.Contains(t, fault.FixOf(err), "arn:aws:s3:::overlays")
