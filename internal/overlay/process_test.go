@@ -57,6 +57,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	dir := t.TempDir()
 	st := local.New()
 	o := Open(st, dir, Options{})
+	t.Cleanup(o.Close)
 	commit(t, o, nil, Mount(testTable, testUpstream))
 	id := commit(t, o, nil, AddIndex(definition("bloom", 3))).Indexes[0]
 	var mu sync.Mutex
