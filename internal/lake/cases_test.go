@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -201,6 +202,18 @@ func TestO50VerbatimPaths(t *testing.T) {
 			st, key, err := LocalFiles()(s.Files.Path[0])
 			require.NoError(t, err)
 			require.NoError(t, st.Stat(ctx, []string{key})[0].Err)
+			st, _, err = LocalFiles()(opened.MetadataPath())
+			require.NoError(t, err)
+			require.NoError(t, st.Fetch(ctx, []store.Read{{Key: f.Path}})[0].Err, "by the path that the table states")
+			described := st.Stat(ctx, []string{f.Path})[0]
+			require.NoError(t, described.Err)
+			listed, err := st.List(ctx, strings.TrimSuffix(f.Path, odd+".parquet"), "", 10)
+			require.NoError(t, err)
+			require.Equal(t, []store.Info{described}, listed)
+			require.Equal(t, f.Path, described.Key)
+			listed, err = st.List(ctx, strings.TrimSuffix(f.Path, odd+".parquet"), f.Path, 10)
+			require.NoError(t, err)
+			require.Empty(t, listed)
 		}
 	}
 }

@@ -72,9 +72,9 @@ func New(o Options) *Lake {
 	return &Lake{resolve: o.Resolve, catalogs: o.Catalogs, mapping: o.Mapping, cache: newCache(o.CacheBytes)}
 }
 
-// LocalFiles resolves plain paths and file: URIs, verbatim: a percent sign is a percent sign.
+// LocalFiles resolves plain paths and file: URIs, verbatim: a percent sign is a percent sign. Its store takes both as keys.
 func LocalFiles() Resolver {
-	s := local.New()
+	s := fileURIs{local.New()}
 	return func(location string) (store.Store, string, error) {
 		path, ok := LocalPath(location)
 		if !ok {
