@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -240,14 +241,45 @@ func (m *OrdinalMap) Identity() bool {
 	return at == m.rows
 }
 
-// Shift is by how much every row of a source moves, where all of them move by the same.
-func (m *OrdinalMap) Shift(source int) (by uint32, ok bool) {
-	s := &m.sources[source]
-	if len(s.pieces) != 1 {
-		return 0, false
+// Stretch is rows of a source that stay together, from row To on.
+type Stretch struct {
+	Source int
+	Old    rowset.Range
+	To     uint32
+}
+
+// maxMapped is the stretches of a source, on average, above which rows are mapped one by one: then few of them are long.
+const maxMapped = 256
+
+// Stretches is the map as stretches in the order of the new rows; those that follow each other in one source's group ascend in the old rows
+// too. nil: there are too many of them.
+func (m *OrdinalMap) Stretches() [][]Stretch {
+	var all []Stretch
+	for i := range m.sources {
+		for k := range m.sources[i].pieces {
+			p := &m.sources[i].pieces[k]
+			if p.scattered != nil {
+				return nil
+			}
+			p.each(p.at, func(old, to rowset.Range) {
+				if len(all) <= maxMapped*len(m.sources) {
+					all = append(all, Stretch{i, old, to.Start})
+				}
+			})
+		}
+		if len(all) > maxMapped*len(m.sources) {
+			return nil
+		}
 	}
-	p := &s.pieces[0]
-	return p.base, p.scattered == nil && p.kept == nil && p.at.Start == 0 && p.at.End == s.rows
+	slices.SortFunc(all, func(a, b Stretch) int { return cmp.Compare(a.To, b.To) })
+	out := [][]Stretch{}
+	for i, from := 1, 0; i <= len(all); i++ {
+		if i == len(all) || all[i].Source != all[from].Source || all[i].Old.Start < all[i-1].Old.Start {
+			out = append(out, all[from:i])
+			from = i
+		}
+	}
+	return out
 }
 
 // To is the new ordinal of a row, or Gone.

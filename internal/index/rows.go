@@ -44,11 +44,7 @@ func (s *Rows) Add(r rowset.Range) bool {
 }
 
 func (s *Rows) mark(r rowset.Range) {
-	for at := r.Start; at < r.End; {
-		n := min(64-at&63, r.End-at)
-		s.words[at>>6] |= ^uint64(0) >> (64 - n) << (at & 63)
-		at += n
-	}
+	markWords(s.words, r.Start, r.End)
 }
 
 // Set is the rows gathered; s must not be used afterwards.
@@ -69,105 +65,6 @@ const (
 	chunkRows   = 1 << 16
 	chunkBitmap = chunkRows / 8
 )
-
-// AppendRows writes a set; equal sets give equal bytes.
-func AppendRows(w *bytescan.Writer, s *rowset.Set) {
-	var rows RowsWriter
-	for _, r := range s.Ranges() {
-		rows.Add(r)
-	}
-	rows.Append(w)
-}
-
-// RowsWriter writes a set whose rows come in ascending order. It holds the bytes written and the runs of one chunk.
-type RowsWriter struct {
-	body   []byte
-	chunks int
-	next   uint64 // chunk after the last one written
-	cur    uint64
-	in     []rowset.Range // of chunk cur, numbered from its start
-	count  int64
-	end    uint64 // after the last row added
-	reused bool   // one for many sets: it keeps its memory
-}
-
-// Add adds rows that start at or after the end of all rows before; ranges that touch are joined.
-func (w *RowsWriter) Add(r rowset.Range) {
-	w.count, w.end = w.count+int64(r.Len()), uint64(r.End)
-	for at := uint64(r.Start); at < uint64(r.End); {
-		if c := at / chunkRows; c != w.cur {
-			w.flush()
-			w.cur = c
-		}
-		base := w.cur * chunkRows
-		end := min(uint64(r.End), base+chunkRows)
-		if n := len(w.in); n > 0 && uint64(w.in[n-1].End) == at-base {
-			w.in[n-1].End = uint32(end - base)
-		} else {
-			w.in = append(w.in, rowset.Range{Start: uint32(at - base), End: uint32(end - base)})
-		}
-		at = end
-	}
-}
-
-// Reset starts a new set and keeps the memory.
-func (w *RowsWriter) Reset() { *w = RowsWriter{body: w.body[:0], in: w.in[:0], reused: true} }
-
-// Count is the number of rows added.
-func (w *RowsWriter) Count() int64 { return w.count }
-
-// Ends reports whether row is the last one added.
-func (w *RowsWriter) Ends(row uint32) bool { return w.end == uint64(row)+1 }
-
-// Size is the bytes of finished chunks.
-func (w *RowsWriter) Size() int { return len(w.body) }
-
-func (w *RowsWriter) flush() {
-	if len(w.in) == 0 {
-		return
-	}
-	form, list := uint64(1), []byte(nil)
-	if len(w.in) <= chunkBitmap/2 { // a range takes two bytes at least
-		form, list = 0, rangeList(w.in)
-	}
-	if form == 1 || len(list) > chunkBitmap {
-		form, list = 1, bitmapOf(w.in)
-	}
-	w.body = binary.AppendUvarint(w.body, (w.cur-w.next)<<1|form)
-	w.body = append(w.body, list...)
-	w.chunks, w.next = w.chunks+1, w.cur+1
-	if w.in = w.in[:0]; cap(w.in) > 64 && !w.reused {
-		w.in = nil // many writers share the memory of a build
-	}
-}
-
-// Append ends the set and writes it.
-func (w *RowsWriter) Append(out *bytescan.Writer) {
-	w.flush()
-	out.Uvarint(uint64(w.chunks))
-	out.Bytes(w.body)
-}
-
-func rangeList(in []rowset.Range) []byte {
-	out := binary.AppendUvarint(make([]byte, 0, 3*len(in)+8), uint64(len(in)))
-	at := uint32(0)
-	for _, r := range in {
-		out = binary.AppendUvarint(out, uint64(r.Start-at))
-		out = binary.AppendUvarint(out, uint64(r.Len()-1))
-		at = r.End
-	}
-	return out
-}
-
-func bitmapOf(in []rowset.Range) []byte {
-	out := make([]byte, chunkBitmap)
-	for _, r := range in {
-		for i := r.Start; i < r.End; i++ {
-			out[i>>3] |= 1 << (i & 7)
-		}
-	}
-	return out
-}
 
 // ReadRows reads a set over size rows that AppendRows wrote. Memory: 32 bytes a byte read, or a bit a row, whichever is less.
 func ReadRows(r *bytescan.Reader, size uint32) *rowset.Set {

@@ -20,7 +20,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	if err != nil {
 		return nil, "", err
 	}
-	x := &merger{layout: layout{sizes: k.orDefault(), enc: enc, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, sources: sources, m: m}
+	x := &merger{layout: layout{sizes: k.orDefault(), enc: enc, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, sources: sources, m: m, along: m.Stretches(), of: make([]int, len(sources))}
 	if reason, err := x.open(); reason != "" || err != nil {
 		return nil, reason, err
 	}
@@ -39,7 +39,9 @@ type merger struct {
 	sources []index.Source
 	m       *index.OrdinalMap
 	readers []*reader
-	sets    []*index.Ahead // of the sources
+	sets    []*index.Ahead    // of the sources
+	along   [][]index.Stretch // the map, unless it is none of few long stretches
+	of      []int             // by source: one more than its place among those that hold the value at hand
 	rowsOut index.RowsWriter
 }
 
@@ -140,10 +142,13 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	return x.seal(body, rest, without, sets, tooMany)
 }
 
-// rowsOf is the new rows of a value: written as they come while these ascend, else gathered first.
+// rowsOf is the new rows of a value: spliced, or written as they come while these ascend, else gathered first.
 func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 	out, end := &x.rowsOut, uint32(0)
 	out.Reset()
+	if x.along != nil {
+		return out, x.splice(of)
+	}
 	var gathered *index.Rows
 	visit := func(_, to rowset.Range) {
 		if gathered == nil && to.Start < end {
@@ -167,6 +172,40 @@ func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 	return out, nil
 }
 
+// splice writes the new rows of a value stretch by stretch.
+func (x *merger) splice(of []held) error {
+	clear(x.of)
+	for i := range of {
+		x.of[of[i].source] = i + 1
+	}
+	for _, along := range x.along {
+		i := x.of[along[0].Source]
+		if i == 0 {
+			continue
+		}
+		h := &of[i-1]
+		all := x.readers[h.source].rows
+		if h.rows.count == all {
+			for _, m := range along {
+				x.rowsOut.Add(rowset.Range{Start: m.To, End: m.To + m.Old.Len()})
+			}
+			continue
+		}
+		b, err := x.sets[h.source].Unit(name+" row set", h.rows.unit)
+		if err != nil {
+			return err
+		}
+		n, err := x.rowsOut.Splice(name+" row set", b, all, along)
+		if err != nil {
+			return err
+		}
+		if n != int64(h.rows.count) {
+			return index.Broken(name+" row set", "%d rows, the dictionary says %d", n, h.rows.count)
+		}
+	}
+	return nil
+}
+
 // eachRun visits the new rows of a value, source by source.
 func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 	for _, h := range of {
@@ -180,11 +219,7 @@ func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 			return err
 		}
 		r := bytescan.NewReader(name+" row set", b)
-		old := func(old rowset.Range) { x.m.Each(h.source, old, visit) }
-		if by, ok := x.m.Shift(h.source); ok {
-			old = func(old rowset.Range) { visit(old, rowset.Range{Start: old.Start + by, End: old.End + by}) }
-		}
-		n := index.VisitRows(r, all, old)
+		n := index.VisitRows(r, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) })
 		if r.Err() == nil && n != int64(h.rows.count) {
 			r.Fail("%d rows, the dictionary says %d", n, h.rows.count)
 		}
@@ -221,8 +256,8 @@ func (x *merger) eachKey(visit func(key string, of []held) error) error {
 			key = min(key, d.key())
 		}
 		of = of[:0]
-		left := heads[:0]
-		for _, d := range heads {
+		left := 0
+		for i, d := range heads {
 			if d.key() == key {
 				of = append(of, held{d.source, d.rows[d.at]})
 				ok, err := d.next()
@@ -233,9 +268,12 @@ func (x *merger) eachKey(visit func(key string, of []held) error) error {
 					continue
 				}
 			}
-			left = append(left, d)
+			if left < i {
+				heads[left] = d
+			}
+			left++
 		}
-		heads = left
+		heads = heads[:left]
 		if err := visit(key, of); err != nil {
 			return err
 		}
@@ -253,6 +291,8 @@ type dictionary struct {
 	keys   []string
 	rows   []rowSet
 	unit   []byte
+	bytes  []byte // of the keys, and where each ends
+	ends   []int
 }
 
 func (d *dictionary) key() string { return d.keys[d.at] }
@@ -280,10 +320,20 @@ func (d *dictionary) next() (ok bool, err error) {
 		return false, nil
 	}
 	d.page++
-	d.at, d.keys, d.rows = 0, d.keys[:0], d.rows[:0]
-	d.readPage(r, n, func(key []byte) bool { d.keys = append(d.keys, string(key)); return true }, func(s rowSet, _ bool) { d.rows = append(d.rows, s) })
+	d.at, d.rows, d.bytes, d.ends = 0, d.rows[:0], d.bytes[:0], d.ends[:0]
+	d.readPage(r, n, func(key []byte) bool {
+		d.bytes = append(d.bytes, key...)
+		d.ends = append(d.ends, len(d.bytes))
+		return true
+	}, func(s rowSet, _ bool) { d.rows = append(d.rows, s) })
 	if err := r.Done(); err != nil {
 		return false, err
+	}
+	all, from := string(d.bytes), 0
+	d.keys = d.keys[:0]
+	for _, end := range d.ends {
+		d.keys = append(d.keys, all[from:end])
+		from = end
 	}
 	if !first && d.keys[0] <= last {
 		return false, index.Broken(name+" page", "page %d does not go on after the one before", d.page-1)

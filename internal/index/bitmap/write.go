@@ -13,6 +13,7 @@ type layout struct {
 	enc    index.Encoding
 	ofList bool
 	rows   uint32
+	set    bytescan.Writer // scratch
 }
 
 // hasNaNs reports whether NaN rows are kept.
@@ -32,9 +33,9 @@ const maxChunk = 8<<10 + 8
 func (l *layout) write(body index.Sink, key string, rows *index.RowsWriter) (v valueRows, err error) {
 	v = valueRows{key: key, count: rows.Count(), unit: index.Unit{Span: index.Span{Off: body.Offset()}}}
 	if v.count < int64(l.rows) {
-		set := &bytescan.Writer{}
-		rows.Append(set)
-		v.unit, err = index.WriteUnit(body, set.Buf)
+		l.set.Buf = l.set.Buf[:0]
+		rows.Append(&l.set)
+		v.unit, err = index.WriteUnit(body, l.set.Buf)
 	}
 	return v, err
 }
