@@ -7,14 +7,34 @@ import (
 
 // And is the rows in both sets. Sets of different sizes panic.
 func And(a, b *Set) *Set {
+	switch sameSize(a, b); {
+	case a == b || a.none() || b.all():
+		return a
+	case b.none() || a.all():
+		return b
+	}
 	return combine(a, b, func(x, y uint64) uint64 { return x & y }, intersectRanges)
 }
 
 // Or is the rows in either set.
-func Or(a, b *Set) *Set { return combine(a, b, func(x, y uint64) uint64 { return x | y }, uniteRanges) }
+func Or(a, b *Set) *Set {
+	switch sameSize(a, b); {
+	case a == b || a.all() || b.none():
+		return a
+	case b.all() || a.none():
+		return b
+	}
+	return combine(a, b, func(x, y uint64) uint64 { return x | y }, uniteRanges)
+}
 
 // AndNot is the rows in a and not in b.
 func AndNot(a, b *Set) *Set {
+	switch sameSize(a, b); {
+	case a.none() || b.none():
+		return a
+	case a == b || b.all():
+		return None(a.size)
+	}
 	return combine(a, b, func(x, y uint64) uint64 { return x &^ y }, func(x, y []Range) []Range {
 		return intersectRanges(x, gaps(y, a.size))
 	})
@@ -23,10 +43,20 @@ func AndNot(a, b *Set) *Set {
 // Not is the rows not in s.
 func Not(s *Set) *Set { return AndNot(All(s.size), s) }
 
-func combine(a, b *Set, word func(x, y uint64) uint64, ranges func(x, y []Range) []Range) *Set {
+func sameSize(a, b *Set) {
 	if a.size != b.size {
 		panic(fmt.Sprintf("rowset: sets over %d and %d rows", a.size, b.size))
 	}
+}
+
+// none and all tell without a look at the rows; a set of no row, and of every row, is always held as ranges.
+func (s *Set) none() bool { return s.bits == nil && len(s.ranges) == 0 }
+
+func (s *Set) all() bool {
+	return s.bits == nil && (s.size == 0 || len(s.ranges) == 1 && s.ranges[0].Len() == s.size)
+}
+
+func combine(a, b *Set, word func(x, y uint64) uint64, ranges func(x, y []Range) []Range) *Set {
 	if a.bits == nil && b.bits == nil {
 		return (&Set{size: a.size, ranges: ranges(a.ranges, b.ranges)}).compact()
 	}
@@ -123,16 +153,24 @@ func Exactly(s *Set) Verdict { return Verdict{Must: s, May: s} }
 func AtMost(s *Set) Verdict { return Verdict{Must: None(s.size), May: s} }
 
 // Exact reports whether the verdict leaves no doubt.
-func (v Verdict) Exact() bool { return v.Must.Count() == v.May.Count() }
+func (v Verdict) Exact() bool { return v.Must == v.May || v.Must.Count() == v.May.Count() }
 
 // Unsure is the rows that must be rechecked.
 func (v Verdict) Unsure() *Set { return AndNot(v.May, v.Must) }
 
 // Both is the verdict of a conjunction.
-func Both(a, b Verdict) Verdict { return Verdict{Must: And(a.Must, b.Must), May: And(a.May, b.May)} }
+func Both(a, b Verdict) Verdict { return both(a, b, And) }
 
 // Either is the verdict of a disjunction.
-func Either(a, b Verdict) Verdict { return Verdict{Must: Or(a.Must, b.Must), May: Or(a.May, b.May)} }
+func Either(a, b Verdict) Verdict { return both(a, b, Or) }
+
+// both combines verdicts set by set, or once where neither leaves a doubt.
+func both(a, b Verdict, op func(x, y *Set) *Set) Verdict {
+	if a.Must == a.May && b.Must == b.May {
+		return Exactly(op(a.May, b.May))
+	}
+	return Verdict{Must: op(a.Must, b.Must), May: op(a.May, b.May)}
+}
 
 // Tighten joins two verdicts about the same predicate.
 func Tighten(a, b Verdict) Verdict { return Verdict{Must: Or(a.Must, b.Must), May: And(a.May, b.May)} }
@@ -148,5 +186,8 @@ func Negate(v Verdict, domain *Set) Verdict {
 
 // SliceVerdict is Slice of both sets.
 func SliceVerdict(v Verdict, start, end uint32) Verdict {
+	if v.Must == v.May {
+		return Exactly(Slice(v.May, start, end))
+	}
 	return Verdict{Must: Slice(v.Must, start, end), May: Slice(v.May, start, end)}
 }

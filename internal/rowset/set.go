@@ -172,17 +172,10 @@ func (s *Set) Count() int64 {
 }
 
 // Empty reports whether no row is in the set.
-func (s *Set) Empty() bool {
-	for _, w := range s.bits {
-		if w != 0 {
-			return false
-		}
-	}
-	return len(s.ranges) == 0
-}
+func (s *Set) Empty() bool { return s.none() }
 
 // Full reports whether every row is in the set.
-func (s *Set) Full() bool { return s.Count() == int64(s.size) }
+func (s *Set) Full() bool { return s.all() }
 
 // Contains reports whether row is in the set.
 func (s *Set) Contains(row uint32) bool {

@@ -16,7 +16,15 @@ func (p *probe) takeBlock(b []byte) error {
 	if r.Err() == nil && (form > formPostings || n == 0) {
 		r.Fail("block of form %d with %d keys", form, n)
 	}
-	hits := p.matchKeys(r, n)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	var hits []hit
+	if p.numeric {
+		hits = matchNarrow(r, b[r.Offset():], n, p.numbers)
+	} else {
+		hits = p.matchKeys(r, n)
+	}
 	if r.Err() != nil {
 		return r.Err()
 	}
@@ -98,6 +106,9 @@ func (p *probe) takeSingles(r *bytescan.Reader, n int, hits []hit) {
 // unpack is number i of packed numbers of at most 32 bits.
 func unpack(b []byte, i int, width uint) uint64 {
 	at := uint(i) * width
+	if at/8+8 <= uint(len(b)) {
+		return binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & (1<<width - 1)
+	}
 	var window [8]byte
 	copy(window[:], b[at/8:])
 	return binary.LittleEndian.Uint64(window[:]) >> (at % 8) & (1<<width - 1)

@@ -307,6 +307,8 @@ type probe struct {
 	failed  bool
 	null    rowset.Verdict
 	nan     rowset.Verdict
+	numbers []numbers // the intervals of the side, where keys are numeric: numbers of eight bytes
+	numeric bool
 	may     *index.Rows // rows of keys in the side
 	unsure  *index.Rows // those of them whose key is cut
 	verdict *rowset.Verdict
@@ -357,6 +359,9 @@ func (p *probe) take(data [][]byte) (err error) {
 	p.wantNull, p.wantNaN = false, false
 	if len(p.pages) > 0 {
 		return p.takePages(data)
+	}
+	if p.enc.Narrow() && p.enc.Size() == 8 {
+		p.numbers, p.numeric = numbersOf(p.intervals)
 	}
 	for _, b := range data {
 		if err := p.takeBlock(b); err != nil {
