@@ -7,7 +7,10 @@ package wave
 
 import (
 	"context"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
@@ -17,7 +20,8 @@ import (
 type Steps interface {
 	// Need is the spans wanted next; empty: done.
 	Need() []store.Span
-	// Feed takes exactly the needed spans, in order. An error ends the steps.
+	// Feed takes exactly the needed spans, in order. An error ends the steps. Those of several tasks run side by side: what tasks share must be
+	// safe for that.
 	Feed(data [][]byte) error
 }
 
@@ -60,18 +64,56 @@ func fetch(ctx context.Context, st store.Store, asks []*ask) (again []*ask, err 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	var feeds []feed
 	for i, res := range results {
 		switch {
 		case fault.Is(res.Err, fault.Exhausted):
 			return nil, res.Err
 		case fault.Is(res.Err, fault.Corrupt) && len(asks[i].tasks) > 1:
 			again = append(again, asks[i].apart()...)
+			asks[i] = nil
 		default:
-			asks[i].deliver(res)
-			asks[i].forget(st)
+			feeds = asks[i].deliver(feeds, res)
+		}
+	}
+	feedAll(feeds)
+	for _, a := range asks {
+		if a != nil {
+			a.forget(st)
 		}
 	}
 	return again, nil
+}
+
+// feed is the bytes that one task waits for.
+type feed struct {
+	task *Task
+	data [][]byte
+}
+
+// feedAlone is the bytes that one core parses before another is worth waking.
+const feedAlone = 64 << 10
+
+// feedAll feeds tasks, on every core where there is much to parse: a query that waits for its indexes has nothing else to do.
+func feedAll(feeds []feed) {
+	bytes := 0
+	for i := range feeds {
+		for _, d := range feeds[i].data {
+			bytes += len(d)
+		}
+	}
+	var next atomic.Int64
+	work := func() {
+		for i := next.Add(1) - 1; i < int64(len(feeds)); i = next.Add(1) - 1 {
+			feeds[i].task.Err = feeds[i].task.Steps.Feed(feeds[i].data)
+		}
+	}
+	var g sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(feeds), 1+bytes/feedAlone) - 1 {
+		g.Go(work)
+	}
+	work()
+	g.Wait()
 }
 
 // forgetter is a store that keeps bytes and can drop an object's.
@@ -132,7 +174,8 @@ func (a *ask) apart() []*ask {
 	return out
 }
 
-func (a *ask) deliver(res store.Result) {
+// deliver notes what the store said and adds what is to be fed.
+func (a *ask) deliver(feeds []feed, res store.Result) []feed {
 	at := 0
 	for i, t := range a.tasks {
 		if res.Err != nil {
@@ -140,7 +183,8 @@ func (a *ask) deliver(res store.Result) {
 			continue
 		}
 		t.Seen = res.Tag
-		t.Err = t.Steps.Feed(res.Data[at : at+a.spans[i]])
+		feeds = append(feeds, feed{t, res.Data[at : at+a.spans[i]]})
 		at += a.spans[i]
 	}
+	return feeds
 }
