@@ -6,14 +6,16 @@ import (
 
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
-// Finding is an artifact that must not speak, and why.
+// Finding is an artifact, or another object that the overlay names, that must not speak, and why.
 type Finding struct {
-	Index  string   `json:"index"`  // its declaration
-	Bundle string   `json:"bundle"` // object key
-	Files  []string `json:"files"`  // data files that it covers
-	Reason string   `json:"reason"` // one of few words, for counting
+	Index  string   `json:"index"`          // its declaration; "" for what belongs to no index
+	Kind   string   `json:"kind,omitempty"` // of what is no artifact: filemap, facts, sketch, refused; list for the overlay's own lists
+	Bundle string   `json:"bundle"`         // object key
+	Files  []string `json:"files"`          // data files that an artifact covers
+	Reason string   `json:"reason"`         // one of few words, for counting
 	Detail string   `json:"detail"`
 }
 
@@ -28,7 +30,9 @@ type RepairReport struct {
 }
 
 // Repair withdraws the artifacts of the present snapshot that are not believed, because the lineage check rejects them, their bundle
-// cannot be read, or their file was overwritten, and builds exactly these anew. With dryRun it only reports.
+// cannot be read, or their file was overwritten, and builds exactly these anew. File maps, facts of manifests, sketches and lists of
+// refusals that are damaged go and are made anew; so do damaged lists of the overlay, and the next sync builds what only they knew of.
+// With dryRun it only reports.
 func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) {
 	start := time.Now()
 	y, s, done, err := t.syncer(ctx, 0)
@@ -40,7 +44,7 @@ func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) 
 	if err != nil {
 		return nil, err
 	}
-	y.Phases = t.phases()
+	y.Phases, y.Store = t.phases(), t.unkept()
 	r, err := y.Repair(ctx, s, dryRun)
 	if r == nil {
 		return nil, err
@@ -64,9 +68,17 @@ func findings(v *overlay.Version, found []maintain.Finding) (map[string]int, []F
 			name = exprOf(d)
 		}
 		byReason[f.Reason]++
-		out = append(out, Finding{Index: name, Bundle: f.Bundle, Files: f.Files, Reason: f.Reason, Detail: f.Detail})
+		out = append(out, Finding{Index: name, Kind: f.Kind, Bundle: f.Bundle, Files: f.Files, Reason: f.Reason, Detail: f.Detail})
 	}
 	return byReason, out
+}
+
+// unkept is the overlay's store without the byte cache, for who wants to know what is in storage.
+func (t *Table) unkept() store.Store {
+	if d, ok := t.overlayStore.(store.Decorator); ok {
+		return d.Inner()
+	}
+	return t.overlayStore
 }
 
 // dropReaders forgets what is in memory of withdrawn artifacts.
@@ -78,7 +90,7 @@ func (t *Table) dropReaders(found []maintain.Finding) {
 
 // ScrubOptions bound a scrub.
 type ScrubOptions struct {
-	// Sample is the share of artifacts to check, above 0 and up to 1; 0: all.
+	// Sample is the share of artifacts and derived objects to check, above 0 and up to 1; 0: all.
 	Sample float64
 	// MaxBytes ends the scrub when so much was read; 0: no limit. The next scrub goes on there.
 	MaxBytes int64
@@ -87,15 +99,16 @@ type ScrubOptions struct {
 // ScrubReport is what a scrub read and found.
 type ScrubReport struct {
 	Artifacts int            `json:"artifacts"` // whose bytes were checked
+	Derived   int            `json:"derived"`   // parts of file maps, facts, sketches and lists of refusals whose bytes were checked
 	Sources   int            `json:"sources"`   // data files that were hashed again
 	BytesRead int64          `json:"bytes_read"`
 	Complete  bool           `json:"complete"` // the end of the list was reached
 	ByReason  map[string]int `json:"by_reason"`
-	Findings  []Finding      `json:"findings"` // withdrawn; the next sync builds them
+	Findings  []Finding      `json:"findings"` // withdrawn, and built by the next sync; but for lists, which Repair takes out
 }
 
-// Scrub reads artifacts and the data files under them again and compares them with the checksums that were recorded when they were
-// built. What differs is withdrawn; the next sync or repair builds it anew. A scrub that ends early is gone on with by the next one.
+// Scrub reads everything that the overlay's newest version names, and the data files under it, again, from storage, and compares it with
+// the checksums that were recorded when it was written. What differs is withdrawn; the next sync or repair builds it anew. A scrub that ends early is gone on with by the next one.
 func (t *Table) Scrub(ctx context.Context, o ScrubOptions) (*ScrubReport, error) {
 	y, s, done, err := t.syncer(ctx, 0)
 	if err != nil {
@@ -106,13 +119,14 @@ func (t *Table) Scrub(ctx context.Context, o ScrubOptions) (*ScrubReport, error)
 	if err != nil {
 		return nil, err
 	}
+	y.Store = t.unkept()
 	r, err := y.Scrub(ctx, s, maintain.ScrubOptions(o))
 	if r == nil {
 		return nil, err
 	}
 	t.saw(r.Version)
 	t.dropReaders(r.Found)
-	out := &ScrubReport{Artifacts: r.Artifacts, Sources: r.Sources, BytesRead: r.BytesRead, Complete: r.Complete}
+	out := &ScrubReport{Artifacts: r.Artifacts, Derived: r.Derived, Sources: r.Sources, BytesRead: r.BytesRead, Complete: r.Complete}
 	out.ByReason, out.Findings = findings(before, r.Found)
 	return out, err
 }

@@ -14,8 +14,9 @@ import (
 )
 
 const longRepair = `Looks at every artifact of the present snapshot's files: the lineage check, the bundle, its root and lineage record, and the entity
-tags of the files. What is not believed is withdrawn and built anew, and nothing else. Files that got another tag and have the
-content that was indexed are recorded under the new one. Index bodies are not read; skomer scrub does that.`
+tags of the files; and the roots and heads of what is about the table as a whole. What is not believed is withdrawn and built anew, and
+nothing else. Files that got another tag and have the content that was indexed are recorded under the new one. Damaged lists of the
+overlay itself are taken out; the next sync builds what only they knew of. Index bodies are not read; skomer scrub does that.`
 
 func (a *app) repairCommand() *cobra.Command {
 	var dryRun bool
@@ -55,20 +56,25 @@ func (a *app) repairCommand() *cobra.Command {
 	return cmd
 }
 
-// showFindings writes how many artifacts there are of each reason, and each.
+// showFindings writes how many findings there are of each reason, and each.
 func (a *app) showFindings(byReason map[string]int, found []skomer.Finding, verb string) {
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-		a.say("%s artifacts %s: %s", number(byReason[reason]), verb, reason)
+		a.say("%s %s: %s", number(byReason[reason]), verb, reason)
 	}
 	for _, f := range found {
-		a.say("  %s of %s: %s: %s", f.Index, strings.Join(f.Files, ", "), f.Reason, f.Detail)
+		what := f.Index + " of " + strings.Join(f.Files, ", ")
+		if f.Kind != "" {
+			what = f.Kind + " in " + f.Bundle
+		}
+		a.say("  %s: %s: %s", what, f.Reason, f.Detail)
 	}
 }
 
-const longScrub = `Reads index bytes and the data files under them again and compares them with the checksums that were recorded when they were built:
-bodies, roots, lineage records, footers and indexed columns. What differs is withdrawn at once; the next sync builds it anew.
+const longScrub = `Reads everything that the overlay names, and the data files under it, again and compares it with the checksums that were recorded when it
+was written: bodies, roots, lineage records, file maps, facts of manifests, sketches, lists, footers and indexed columns. What differs is
+withdrawn at once; the next sync builds it anew. Only the overlay's own lists are left to skomer repair.
 
---sample takes a share of the artifacts, other ones each time; --max-bytes ends the run, and the next one goes on there. Exit code 8
+--sample takes a share of the artifacts and objects, other ones each time; --max-bytes ends the run, and the next one goes on there. Exit code 8
 means that something differed.`
 
 func (a *app) scrubCommand() *cobra.Command {
@@ -97,7 +103,7 @@ func (a *app) scrubCommand() *cobra.Command {
 			return a.scrubbed(r)
 		},
 	}
-	cmd.Flags().StringVar(&sample, "sample", "100%", "share of the artifacts to check, such as 10%")
+	cmd.Flags().StringVar(&sample, "sample", "100%", "share of the artifacts and objects to check, such as 10%")
 	cmd.Flags().StringVar(&most, "max-bytes", "", "end when so much was read, such as 50GB (default: no limit)")
 	return cmd
 }
@@ -144,6 +150,7 @@ func (a *app) scrubbed(r *skomer.ScrubReport) error {
 		}
 		err := a.pairs(
 			[2]string{"artifacts", number(r.Artifacts) + ", " + end},
+			[2]string{"other parts", number(r.Derived)},
 			[2]string{"data files", number(r.Sources)},
 			[2]string{"read", size(r.BytesRead)},
 		)

@@ -16,13 +16,16 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// Finding is an artifact that must not speak, and why.
+// Finding is an artifact, or another object that the overlay names, that must not speak, and why.
 type Finding struct {
-	IndexID, Bundle string
-	Files           []string // of its segment
-	Reason          string   // one of few words: a lineage.Reason, or unreadable, corrupt, source_corrupt
-	Detail          string
-	key             overlay.Key
+	IndexID string   // "" where it belongs to none
+	Kind    string   // of a derived object, or "list" for the lists of a version; "" for an artifact
+	Bundle  string   // key of the object that is damaged
+	Files   []string // of an artifact's segment
+	Reason  string   // one of few words: a lineage.Reason, or unreadable, corrupt, source_corrupt
+	Detail  string
+	key     overlay.Key // of the artifact
+	derived *overlay.Derived
 }
 
 // The reasons of findings beside those of the lineage check.
@@ -38,18 +41,29 @@ type Repaired struct {
 	Report *Report // of the builds; with a dry run nothing was built or withdrawn
 }
 
-// Repair withdraws the artifacts of s that the lineage check or their own checksums reject, and builds exactly these anew. Bodies are
-// not read: that is Scrub's. With dry it only tells.
+// Repair withdraws the artifacts of s that the lineage check or their own checksums reject, and builds exactly these anew. Derived
+// objects that do not have the checksums that the version holds go, and the phases make them anew; so do damaged lists of the version. What
+// a root or a head vouches for in turn is not read: that is Scrub's. With dry it only tells.
 func (y *Syncer) Repair(ctx context.Context, s *facts.Snapshot, dry bool) (*Repaired, error) {
 	r, ctx, err := y.begin(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	lists, err := y.Overlay.Verify(ctx, r.report.Version.Number())
+	if err != nil {
+		return nil, err
+	}
+	lost := listsDamaged(lists)
+	if len(lost) > 0 && !dry {
+		if r.report.Version, err = y.Overlay.Recover(ctx); err != nil {
+			return nil, err
+		}
+	}
 	f, err := r.diagnose(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &Repaired{Found: f.rejected}
+	out := &Repaired{Found: append(lost, f.rejected...)}
 	if dry {
 		out.Report = r.end()
 		return out, nil
@@ -57,7 +71,7 @@ func (y *Syncer) Repair(ctx context.Context, s *facts.Snapshot, dry bool) (*Repa
 	if err := r.settle(ctx, f); err != nil {
 		return nil, err
 	}
-	if err = r.rebuild(ctx, f.rejected); err == nil && len(f.rejected)+len(f.stamps) > 0 {
+	if err = r.rebuild(ctx, f.rejected); err == nil && len(out.Found)+len(f.stamps) > 0 {
 		err = r.phases(ctx)
 	}
 	out.Report = r.end()
@@ -92,6 +106,11 @@ func (r *run) diagnose(ctx context.Context) (out findings, err error) {
 	if err := r.readable(ctx, live, reject); err != nil {
 		return out, err
 	}
+	derived, err := r.everyDerived(ctx)
+	if err != nil {
+		return out, err
+	}
+	found = append(found, derived...)
 	suspects, err := r.suspects(ctx)
 	if err != nil {
 		return out, err
@@ -178,18 +197,32 @@ func (r *run) readable(ctx context.Context, live []overlay.ArtifactInfo, reject 
 			if err == nil {
 				err = bytescan.CheckCRC("root in "+wave[i].Bundle, res.Data[1], wave[i].Root.CRC)
 			}
-			switch {
-			case err == nil:
-			case fault.Retryable(err) || fault.Is(err, fault.Denied):
-				return err
-			case fault.Is(err, fault.Corrupt):
-				reject(wave[i].At, r.finding(wave[i], reasonCorrupt, err.Error()))
-			default:
-				reject(wave[i].At, r.finding(wave[i], reasonUnreadable, err.Error()))
+			if err == nil {
+				continue
 			}
+			reason, passing := damage(ctx, err)
+			if passing != nil {
+				return passing
+			}
+			reject(wave[i].At, r.finding(wave[i], reason, err.Error()))
 		}
 	}
 	return nil
+}
+
+// everyDerived verifies what the version names of derived objects.
+func (r *run) everyDerived(ctx context.Context) (found []Finding, err error) {
+	all := r.report.Version.EveryDerived()
+	for i := range all {
+		f, err := r.derived(ctx, &all[i], false)
+		if err != nil {
+			return nil, err
+		}
+		if f != nil {
+			found = append(found, *f)
+		}
+	}
+	return found, nil
 }
 
 // finding is about one artifact of the newest version.

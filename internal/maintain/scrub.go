@@ -19,17 +19,19 @@ import (
 
 // ScrubOptions bound a scrub.
 type ScrubOptions struct {
-	Sample   float64 // share of artifacts, above 0 and up to 1; 0: all
+	Sample   float64 // share of artifacts and derived objects, above 0 and up to 1; 0: all
 	MaxBytes int64   // read; 0: no limit
 }
 
 // Scrubbed is what a scrub read and found.
 type Scrubbed struct {
-	Version            *overlay.Version
-	Artifacts, Sources int
-	BytesRead          int64
-	Complete           bool      // the end of the list was reached
-	Found              []Finding // withdrawn
+	Version   *overlay.Version
+	Artifacts int
+	Derived   int // objects that are about the table as a whole, or parts of such
+	Sources   int // data files
+	BytesRead int64
+	Complete  bool      // the end of the list was reached
+	Found     []Finding // withdrawn, but for lists
 }
 
 // scrubKind is the derived object that holds where the next scrub begins: it has no bytes, its description is a scrubCursor. Its key names
@@ -37,14 +39,16 @@ type Scrubbed struct {
 const scrubKind = "scrub"
 
 type scrubCursor struct {
-	Bundle    string `json:"bundle"` // the artifact that was checked last
-	Lineage   int64  `json:"lineage"`
-	Pass      int64  `json:"pass"` // of the whole list; each samples other artifacts
+	Bundle    string `json:"bundle"`  // the object of what was checked last
+	Lineage   int64  `json:"lineage"` // and where in it: the offset of an artifact's lineage record, or of a derived object
+	Pass      int64  `json:"pass"`    // of the whole list; each samples other artifacts
 	UpdatedMs int64  `json:"updated_ms"`
 }
 
-// Scrub reads artifacts again, in the order of their bundles and from where the last scrub ended, and compares bodies, roots and lineage
-// records with their checksums, and the data files of s with the hashes that were recorded of them. What differs is withdrawn.
+// Scrub reads again what the newest version names: its own lists, each time; artifacts and derived objects in the order of their objects
+// and from where the last scrub ended. It compares bodies, roots, lineage records and all bytes of derived objects with their checksums, and
+// the data files of s with the hashes that were recorded of them. What differs is withdrawn; damaged lists are reported, and Repair takes
+// them out. y.Store must not answer from memory.
 func (y *Syncer) Scrub(ctx context.Context, s *facts.Snapshot, o ScrubOptions) (*Scrubbed, error) {
 	r, ctx, err := y.begin(ctx, s)
 	if err != nil {
@@ -55,6 +59,11 @@ func (y *Syncer) Scrub(ctx context.Context, s *facts.Snapshot, o ScrubOptions) (
 	for i, path := range s.Files.Stated {
 		x.ordinals[path] = i
 	}
+	lists, err := r.Overlay.Verify(ctx, r.report.Version.Number())
+	if err != nil {
+		return nil, err
+	}
+	out.Found = listsDamaged(lists)
 	err = x.all(ctx)
 	if lost := x.commit(ctx); err == nil {
 		err = lost
@@ -82,32 +91,65 @@ type scrubbing struct {
 	hashed   map[string]hashedFile
 }
 
-// all checks the artifacts behind the cursor.
-func (x *scrubbing) all(ctx context.Context) error {
-	var list []overlay.ArtifactInfo
-	x.report.Version.Each(func(a overlay.ArtifactInfo) bool {
-		if k := a.Key(); compareKeys(k, overlay.Key{Bundle: x.cursor.Bundle, Lineage: x.cursor.Lineage}) > 0 && x.sampled(k) {
-			a.RootInline = nil
-			list = append(list, a)
+// item is an artifact or a derived object, and its place in the order.
+type item struct {
+	at       overlay.Key
+	artifact *overlay.ArtifactInfo
+	derived  *overlay.Derived
+}
+
+// list is everything that the version names, in order, from the cursor on.
+func (x *scrubbing) list() (list []item) {
+	v, after := x.report.Version, overlay.Key{Bundle: x.cursor.Bundle, Lineage: x.cursor.Lineage}
+	add := func(i item) {
+		if compareKeys(i.at, after) > 0 && x.sampled(i.at) {
+			list = append(list, i)
 		}
+	}
+	v.Each(func(a overlay.ArtifactInfo) bool {
+		a.RootInline = nil
+		add(item{at: a.Key(), artifact: &a})
 		return true
 	})
-	slices.SortFunc(list, func(a, b overlay.ArtifactInfo) int { return compareKeys(a.Key(), b.Key()) })
-	for i := range list {
+	derived := v.EveryDerived()
+	for i := range derived {
+		if e := &derived[i]; e.Len > 0 {
+			add(item{at: overlay.Key{Bundle: x.Overlay.Prefix() + "/" + e.Key, Lineage: e.Off}, derived: e})
+		}
+	}
+	slices.SortFunc(list, func(a, b item) int { return compareKeys(a.at, b.at) })
+	return list
+}
+
+// all checks what comes behind the cursor, one at least.
+func (x *scrubbing) all(ctx context.Context) error {
+	for n, i := range x.list() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if x.options.MaxBytes > 0 && x.budget.used.Usage().BytesRead >= x.options.MaxBytes {
+		if n > 0 && x.options.MaxBytes > 0 && x.budget.used.Usage().BytesRead >= x.options.MaxBytes {
 			return nil
 		}
-		if err := x.artifact(ctx, &list[i]); err != nil {
+		if err := x.item(ctx, i); err != nil {
 			return err
 		}
-		x.cursor.Bundle, x.cursor.Lineage = list[i].Bundle, list[i].Lineage.Off
+		x.cursor.Bundle, x.cursor.Lineage = i.at.Bundle, i.at.Lineage
 	}
 	x.out.Complete = true
 	x.cursor = scrubCursor{Pass: x.cursor.Pass + 1}
 	return nil
+}
+
+func (x *scrubbing) item(ctx context.Context, i item) error {
+	if i.artifact != nil {
+		return x.artifact(ctx, i.artifact)
+	}
+	x.out.Derived++
+	f, err := x.run.derived(ctx, i.derived, true)
+	if f != nil {
+		x.out.Found = append(x.out.Found, *f)
+	}
+	return err
 }
 
 func compareKeys(a, b overlay.Key) int {
@@ -138,16 +180,12 @@ func (x *scrubbing) artifact(ctx context.Context, a *overlay.ArtifactInfo) error
 	if err == nil {
 		err = bundle.VerifyBody(ctx, x.Store, a.Bundle, a.Body, sum)
 	}
-	switch {
-	case err == nil:
-	case fault.Is(err, fault.Corrupt):
-		reject(a.At, x.finding(*a, reasonCorrupt, err.Error()))
-		return nil
-	case fault.Is(err, fault.NotFound):
-		reject(a.At, x.finding(*a, reasonUnreadable, err.Error()))
-		return nil
-	default:
-		return err
+	if err != nil {
+		reason, passing := damage(ctx, err)
+		if passing == nil {
+			reject(a.At, x.finding(*a, reason, err.Error()))
+		}
+		return passing
 	}
 	recs, errs := x.records(ctx, []overlay.ArtifactInfo{*a})
 	if errs[0] != nil {
@@ -202,18 +240,21 @@ func (x *scrubbing) commit(ctx context.Context) error {
 	x.out.BytesRead = x.budget.used.Usage().BytesRead
 	var keys []overlay.Key
 	for i := range x.out.Found {
-		if err := x.name(ctx, &x.out.Found[i]); err != nil {
-			return err
+		if f := &x.out.Found[i]; f.Kind == "" {
+			if err := x.name(ctx, f); err != nil {
+				return err
+			}
+			keys = append(keys, f.key)
 		}
-		keys = append(keys, x.out.Found[i].key)
 	}
 	x.cursor.UpdatedMs = time.Now().UnixMilli()
 	meta, err := json.Marshal(x.cursor)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, scrubKind, err)
 	}
-	receipt, err := x.Overlay.Commit(ctx, nil, overlay.Retire(keys...),
+	changes := append(drops(x.report.Version, x.out.Found), overlay.Retire(keys...),
 		overlay.Derive([]overlay.Derived{{Kind: scrubKind, Name: "cursor", Key: "scrub/cursor", Meta: meta}}, nil))
+	receipt, err := x.Overlay.Commit(ctx, nil, changes...)
 	if err != nil {
 		return err
 	}

@@ -345,10 +345,12 @@ func (r *run) records(ctx context.Context, infos []overlay.ArtifactInfo) ([]*lin
 func (r *run) settle(ctx context.Context, f findings) error {
 	retired := map[overlay.Key]bool{}
 	for _, x := range f.rejected {
-		retired[x.key] = true
+		if x.derived == nil {
+			retired[x.key] = true
+		}
 	}
 	stamps := slices.DeleteFunc(f.stamps, func(s overlay.Stamp) bool { return retired[s.Artifact] })
-	if len(stamps)+len(retired) == 0 {
+	if len(stamps)+len(f.rejected) == 0 {
 		return nil
 	}
 	for range unmaps {
@@ -356,6 +358,7 @@ func (r *run) settle(ctx context.Context, f findings) error {
 		if err != nil {
 			return err
 		}
+		changes = append(changes, drops(r.report.Version, f.rejected)...)
 		changes = append(changes, overlay.Retire(slices.Collect(maps.Keys(retired))...), overlay.Restamp(stamps...))
 		receipt, err := r.Overlay.Commit(ctx, r.report.Version, changes...)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
-// Recover makes an overlay writable again whose newest version is damaged, or frees it of chunks that are: the newest
+// Recover makes an overlay writable again whose newest version is damaged, or frees it of chunks and lists that are, as Verify finds them: the newest
 // readable version, without the chunks that are lost for good, becomes a new version. It refuses when the trouble may
 // pass or a newer Skomer wrote it. What was lost is unindexed until the next sync.
 func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
@@ -70,7 +70,7 @@ func (o *Overlay) newestReadable(ctx context.Context, number uint64) (*Version, 
 			if n == 0 || n > number {
 				continue
 			}
-			v, err := o.load(ctx, n)
+			v, err := o.loadWhole(ctx, n)
 			if fault.Is(err, fault.NotFound) {
 				continue // expired
 			}
@@ -78,7 +78,8 @@ func (o *Overlay) newestReadable(ctx context.Context, number uint64) (*Version, 
 				return nil, err
 			}
 			if v.broken == nil {
-				return v, o.onlyLost(v)
+				_, err := lostParts(v.warnings)
+				return v, err
 			}
 			if !fault.Is(v.broken, fault.Corrupt) {
 				return nil, v.broken
@@ -89,14 +90,4 @@ func (o *Overlay) newestReadable(ctx context.Context, number uint64) (*Version, 
 		}
 		after = page[len(page)-1].Key
 	}
-}
-
-// onlyLost refuses where a chunk may become readable.
-func (o *Overlay) onlyLost(v *Version) error {
-	for _, w := range v.warnings {
-		if !lasting(w.Reason) || fault.Is(w.Reason, fault.Unsupported) {
-			return fault.About(w.Part, w.Reason)
-		}
-	}
-	return nil
 }

@@ -1,8 +1,10 @@
 package factsblob
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/facts"
@@ -82,6 +84,11 @@ func Open(what string, head []byte) (*Blob, error) {
 		return nil, fault.New(fault.Corrupt, what, "%d entries without paths", m.N)
 	}
 	return b, nil
+}
+
+// Sections lists all sections, in the order of their places in the pack.
+func (b *Blob) Sections() []Section {
+	return slices.SortedFunc(maps.Values(b.sections), func(x, y Section) int { return cmp.Compare(x.Off, y.Off) })
 }
 
 // Want is what is to be known of a manifest.
