@@ -58,20 +58,23 @@ func (w *cleaning) purge(ctx context.Context, indexes []string) (err error) {
 
 // onlyOf is the objects that retained versions name for the sake of the purged indexes alone.
 func (w *cleaning) onlyOf(ctx context.Context, indexes []string) ([]doom, error) {
+	if err := unread(w.newest); err != nil {
+		return nil, err
+	}
 	all, err := w.Overlay.Versions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(v overlay.Object) bool { return v.Number < w.newest.Oldest() })
 	without := w.newest.Purged()
-	after, err := w.Overlay.Names(ctx, all, without)
+	after, err := w.Overlay.Names(ctx, all, w.newest, without)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range indexes {
 		delete(without, id)
 	}
-	before, err := w.Overlay.Names(ctx, all, without)
+	before, err := w.Overlay.Names(ctx, all, w.newest, without)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +147,7 @@ func (w *cleaning) everything(ctx context.Context, versions []overlay.Object) []
 	for _, f := range own {
 		folders[f] = true
 	}
-	if names, err := w.Overlay.Names(ctx, versions[:min(len(versions), 1)], nil); err == nil {
+	if names, err := w.Overlay.Names(ctx, versions[:min(len(versions), 1)], nil, nil); err == nil {
 		for key := range names.Derived {
 			folders[w.place(key)] = true
 		}

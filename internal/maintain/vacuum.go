@@ -150,16 +150,22 @@ func (w *cleaning) whole(ctx context.Context) (*overlay.Version, error) {
 		if err := v.Broken(); err != nil {
 			return nil, fault.About(w.Overlay.Prefix(), err)
 		}
-		lost := v.Warnings()
-		if len(lost) == 0 {
-			return v, nil
-		}
-		if v.Number() == last {
-			return nil, fault.New(fault.Refused, lost[0].Part, "the newest version cannot be read as a whole, so that nobody knows what it needs").
-				WithCause(lost[0].Reason).WithFix("skomer overlay recover TABLE")
+		incomplete := unread(v)
+		if incomplete == nil || v.Number() == last {
+			return v, incomplete
 		}
 		last = v.Number()
 	}
+}
+
+// unread is why nobody knows what a version needs, nil where all of it could be read.
+func unread(v *overlay.Version) error {
+	lost := v.Warnings()
+	if len(lost) == 0 {
+		return nil
+	}
+	return fault.New(fault.Refused, lost[0].Part, "the newest version cannot be read as a whole, so that nobody knows what it needs").
+		WithCause(lost[0].Reason).WithFix("skomer overlay recover TABLE")
 }
 
 // clock is the store's: the time at which it says that an object was written now.
@@ -224,10 +230,13 @@ func (w *cleaning) ends() overlay.Ends {
 	return e
 }
 
-// name gathers what the versions from oldest on name.
+// name gathers what the versions from oldest on name. What the newest one names is in memory: no read decides about that.
 func (w *cleaning) name(ctx context.Context, oldest uint64) (err error) {
+	if err := unread(w.newest); err != nil {
+		return err
+	}
 	retained := slices.DeleteFunc(slices.Clone(w.versions), func(v overlay.Object) bool { return v.Number < oldest })
-	if w.names, err = w.Overlay.Names(ctx, retained, w.newest.Purged()); err != nil {
+	if w.names, err = w.Overlay.Names(ctx, retained, w.newest, w.newest.Purged()); err != nil {
 		return err
 	}
 	for _, d := range w.names.Damaged {

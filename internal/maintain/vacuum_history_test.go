@@ -79,8 +79,9 @@ func TestAVacuumThatIsCutShortLosesNothing(t *testing.T) {
 	require.Greater(t, ran, 30)
 }
 
-// TestVacuumHistories runs random histories of builds, deaths, drops, rollbacks and vacuums with random bounds and faults. Whatever
-// happens, what a retained version names is there and a live build can publish; in the end nothing else is left.
+// TestVacuumHistories runs random histories of builds, deaths, drops, purges, rollbacks, vacuums and erasures with random bounds and faults.
+// Whatever happens, what a retained version names is there, and a live build can publish that no erasure revoked; in the end nothing else is
+// left.
 func TestVacuumHistories(t *testing.T) {
 	rnd := randomOf(t)
 	rounds := 30
@@ -95,8 +96,10 @@ func TestVacuumHistories(t *testing.T) {
 			w.step(dead)
 		}
 		for id := range maps.Clone(w.open) {
-			if !dead[id] {
-				require.Empty(t, w.finish(id).Discarded)
+			if !dead[id] && !w.revoked(id) {
+				for _, d := range w.finish(id).Discarded {
+					require.Equal(t, "file erased", d.Reason)
+				}
 			}
 		}
 		w.pass(100 * hour)
@@ -119,7 +122,7 @@ func (w *world) step(dead map[string]bool) {
 		return ids[w.rnd.IntN(len(ids))]
 	}
 	file := func() string { return fmt.Sprint("f", w.builds) }
-	switch w.rnd.IntN(12) {
+	switch w.rnd.IntN(16) {
 	case 0, 1:
 		w.begin(file())
 	case 2, 3:
@@ -134,29 +137,33 @@ func (w *world) step(dead map[string]bool) {
 			dead[id] = true
 		}
 	case 7:
-		old := w.index
-		w.index = w.commit(overlay.DropIndex(old), overlay.AddIndex(overlay.Definition{Kind: "bloom", KindVersion: 1, FieldIDs: []int{1}})).Indexes[0]
-		for id, b := range w.open {
-			for i := range b.Artifacts {
-				b.Artifacts[i].IndexID = w.index
-			}
-			w.open[id] = b
-		}
+		w.commit(overlay.DropIndex(w.index))
+		w.declare()
 	case 8:
 		w.rollback()
+	case 9, 10:
+		w.renewAll(dead)
+		w.erase()
+	case 11:
+		st := w.failing()
+		o := overlay.Open(st, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }})
+		_, _ = (&Vacuum{Overlay: o, Store: st}).Purge(w.Context(), w.index)
+		o.Close()
+		w.whole()
+		w.declare()
 	default:
 		w.renewAll(dead)
 		c := Vacuum{
 			Retain: w.rnd.IntN(5), RetainFor: time.Duration(w.rnd.IntN(20)) * hour, Grace: time.Duration(w.rnd.IntN(3)) * hour,
 			Abandoned: 24 * hour, DryRun: w.rnd.IntN(5) == 0, AllowEmpty: true,
 		}
-		c.Store = faulty.New(w.store, w.rnd.Uint64(), faulty.Rule{Rate: []float64{0, 0.02, 0.2}[w.rnd.IntN(3)], Err: faulty.TimedOut, After: w.rnd.IntN(2) == 0})
+		c.Store = w.failing()
 		c.Overlay = overlay.Open(c.Store, "o", overlay.Options{Now: func() int64 { return w.clock().UnixMilli() }})
 		_, _ = c.Run(w.Context())
 		c.Overlay.Close()
 		w.whole()
 		for id := range w.open {
-			require.True(w, dead[id] || w.has("data/"+id+".puffin"), id)
+			require.True(w, dead[id] || w.revoked(id) || w.has("data/"+id+".puffin"), id)
 		}
 	}
 }
@@ -179,13 +186,21 @@ func (w *world) rollback() {
 	n := v.Oldest() + w.rnd.Uint64N(v.Number()-v.Oldest()+1)
 	to, err := w.o.At(w.Context(), n)
 	require.NoError(w, err)
-	r, err := w.o.Commit(w.Context(), nil, overlay.Rollback(to))
-	require.NoError(w, err)
-	if len(r.Version.Indexes()) == 0 {
-		w.commit(overlay.AddIndex(overlay.Definition{Kind: "bloom", KindVersion: 1, FieldIDs: []int{1}}))
+	_, err = w.o.Commit(w.Context(), nil, overlay.Rollback(to))
+	if fault.Is(err, fault.Refused) {
+		return // it is from before an erasure
 	}
-	v, err = w.o.Latest(w.Context())
 	require.NoError(w, err)
+	w.declare()
+}
+
+// declare makes sure that there is an index, and that it is the one that builds under way are of.
+func (w *world) declare() {
+	v, err := w.o.Latest(w.Context())
+	require.NoError(w, err)
+	if len(v.Indexes()) == 0 {
+		v = w.commit(overlay.AddIndex(overlay.Definition{Kind: "bloom", KindVersion: 1, FieldIDs: []int{1}})).Version
+	}
 	w.index = v.Indexes()[0].ID
 	for id, b := range w.open {
 		for i := range b.Artifacts {
@@ -193,6 +208,44 @@ func (w *world) rollback() {
 		}
 		w.open[id] = b
 	}
+}
+
+// failing is the store with faults of random sorts, often none.
+func (w *world) failing() *faulty.Store {
+	rate := []float64{0, 0.02, 0.2}[w.rnd.IntN(3)]
+	return faulty.New(w.store, w.rnd.Uint64(),
+		faulty.Rule{Rate: rate, Err: faulty.TimedOut, After: w.rnd.IntN(2) == 0},
+		faulty.Rule{Op: faulty.Fetch, Rate: []float64{0, 0.01}[w.rnd.IntN(2)], Flip: true})
+}
+
+// erase forgets some of the files.
+func (w *world) erase() {
+	var forget, keep []string
+	for n := range w.builds + 1 {
+		if f := fmt.Sprint("f", n); w.rnd.IntN(5) == 0 {
+			forget = append(forget, f)
+		} else {
+			keep = append(keep, f)
+		}
+	}
+	e := w.eraser(w.failing(), forget, keep)
+	e.Vacuum.DryRun = w.rnd.IntN(5) == 0
+	r, err := e.Run(w.Context())
+	e.Vacuum.Overlay.Close()
+	named := w.whole()
+	if err != nil || e.Vacuum.DryRun || len(r.Left) > 0 {
+		return
+	}
+	for _, key := range w.payloads() {
+		require.True(w, named["o/"+key] || strings.HasPrefix(key, "data/"+clockName), "%s is left", key)
+	}
+}
+
+// revoked tells that an erasure, or a vacuum, took a build for dead.
+func (w *world) revoked(id string) bool {
+	v, err := w.o.Latest(w.Context())
+	require.NoError(w, err)
+	return v.Revoked(id)
 }
 
 // yielding gives others a chance between any two operations.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -90,26 +90,52 @@ func (w *world) begin(files ...string) string {
 	w.Helper()
 	w.builds++
 	id := fmt.Sprintf("build%04d-x", w.builds)
-	b := buildOf(id, w.index, files...)
+	b, raw := bundleOf(id, w.index, files...)
 	_, err := w.o.Declare(w.Context(), overlay.InFlight{BuildID: id, Bundle: b.Bundle})
 	require.NoError(w, err)
-	w.put("data/" + id + ".puffin")
+	_, err = w.store.PutNew(w.Context(), b.Bundle, bytes.NewReader(raw))
+	require.NoError(w, err)
 	w.put("runs/" + id)
 	w.open[id] = b
 	return id
 }
 
+// buildOf is a build of files of 9 bytes and 5 rows.
 func buildOf(id, index string, files ...string) overlay.Build {
+	b, _ := bundleOf(id, index, files...)
+	return b
+}
+
+// bundleOf is a build and the bytes of its bundle.
+func bundleOf(id, index string, files ...string) (overlay.Build, []byte) {
 	b := overlay.Build{ID: id, Bundle: "o/data/" + id + ".puffin", SnapshotID: 1, Sequence: 1}
-	for n, path := range files {
-		root := []byte("r")
+	var raw bytes.Buffer
+	w := bundle.NewWriter(&raw, bundle.BuildInfo{BuildID: id, TableUUID: "u", SnapshotID: 1, Sequence: 1})
+	for _, path := range files {
+		body, err := w.Begin(lineage.Record{
+			FormatVersion: 2, IndexID: index, Algorithm: "bloom.v1", TableUUID: "u", FilePath: b.Bundle, Files: []lineage.File{{Path: path, Size: 9, Records: 5, Tag: "t"}},
+		})
+		if err == nil {
+			_, err = body.Write([]byte("values of " + path))
+		}
+		if err == nil {
+			err = w.End([]byte("r"))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	written, err := w.Close()
+	if err != nil {
+		panic(err)
+	}
+	for i, x := range written {
 		b.Artifacts = append(b.Artifacts, overlay.Artifact{
-			IndexID: index, FormatVersion: 2, Files: []overlay.Identity{{Path: path, Size: 9, Records: 5, Tag: "t"}},
-			Body: lineage.Place{Off: 4, Len: 9}, Root: lineage.Place{Len: 1, CRC: bytescan.CRC32C(root)}, RootInline: root,
-			Lineage: lineage.Place{Off: int64(n + 1), Len: 5},
+			IndexID: index, FormatVersion: 2, Files: []overlay.Identity{{Path: files[i], Size: 9, Records: 5, Tag: "t"}},
+			Body: x.Body, Root: x.Root, Lineage: x.Lineage, RootInline: x.RootBytes, BodySHA256: x.BodySHA256,
 		})
 	}
-	return b
+	return b, raw.Bytes()
 }
 
 // finish publishes a build and withdraws its declaration.
@@ -224,7 +250,7 @@ func TestVacuumDeletesWhatNoRetainedVersionNames(t *testing.T) {
 func (w *world) live(prefix string) (out []string) {
 	all, err := w.o.Versions(w.Context())
 	require.NoError(w, err)
-	names, err := w.o.Names(w.Context(), all[:1], nil)
+	names, err := w.o.Names(w.Context(), all[:1], nil, nil)
 	require.NoError(w, err)
 	for key := range names.Chunks {
 		if strings.HasPrefix(key, "o/"+prefix) {

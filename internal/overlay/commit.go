@@ -222,17 +222,31 @@ func (o *Overlay) winner(ctx context.Context, key, commit string) (won, known bo
 	for try := 1; ; try++ {
 		raw, err := fetchAll(ctx, o.store, key)
 		if err == nil {
-			if isStub(raw) {
-				s, err := parseStub(key, raw)
-				return err == nil && s.commit == commit, true
+			id, err := commitOf(key, raw)
+			if err == nil || try >= readTries {
+				return err == nil && id == commit, true
 			}
-			b, err := parseBody(key, raw)
-			return err == nil && b.header.Commit == commit, true
 		}
 		if fault.Is(err, fault.NotFound) || try == putTries || !pause(ctx, try) {
 			return false, false
 		}
 	}
+}
+
+// commitOf is the commit that made a version, by its body or its stub.
+func commitOf(key string, raw []byte) (string, error) {
+	if isStub(raw) {
+		s, err := parseStub(key, raw)
+		if err != nil {
+			return "", err
+		}
+		return s.commit, nil
+	}
+	b, err := parseBody(key, raw)
+	if err != nil {
+		return "", err
+	}
+	return b.header.Commit, nil
 }
 
 // pause waits longer with each try, at random, and tells whether the context is still alive.

@@ -44,7 +44,7 @@ func TestListsThatAnErasureLeavesHoldNothingOfIt(t *testing.T) {
 	held := func(v *Version) (n int) {
 		objects, err := o.Versions(t.Context())
 		require.NoError(t, err)
-		names, err := o.Names(t.Context(), objects[:1], nil)
+		names, err := o.Names(t.Context(), objects[:1], nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, v.Number(), objects[0].Number)
 		for key := range names.Chunks {

@@ -210,14 +210,14 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 	if err != nil {
 		return nil, fault.About("overlay version", err)
 	}
-	if isStub(raw) {
-		if st, err := parseStub(key, raw); err == nil {
-			return nil, expired(o.prefix, number, st.oldest)
-		}
-	}
-	b, err := o.parse(key, number, raw)
-	if err != nil {
-		return o.brokenVersion(number, err), nil
+	b, st, broken, err := o.decode(ctx, key, number, raw)
+	switch {
+	case err != nil:
+		return nil, fault.About("overlay version", err)
+	case broken != nil:
+		return o.brokenVersion(number, broken), nil
+	case st != nil:
+		return nil, expired(o.prefix, number, st.oldest)
 	}
 	return o.openVersion(ctx, b)
 }
@@ -300,17 +300,13 @@ func (p *parts) lists(known map[string]*derivedList) {
 	}
 }
 
-// open reads them in one wave.
-func (p *parts) open(ctx context.Context) error {
-	v, o := p.version, p.version.overlay
-	if len(p.reads) == 0 {
-		return nil
-	}
-	results := o.store.Fetch(ctx, p.reads)
+// read reads them in one wave and tells of each why it cannot be used.
+func (p *parts) read(ctx context.Context) (reasons []error, err error) {
+	results := p.version.overlay.store.Fetch(ctx, p.reads)
 	if ctx.Err() != nil {
-		return fault.About(o.prefix, context.Cause(ctx))
+		return nil, fault.About(p.version.overlay.prefix, context.Cause(ctx))
 	}
-	reasons := make([]error, len(p.reads))
+	reasons = make([]error, len(p.reads))
 	var checks sync.WaitGroup
 	for k, r := range results {
 		checks.Go(func() {
@@ -320,12 +316,7 @@ func (p *parts) open(ctx context.Context) error {
 		})
 	}
 	checks.Wait()
-	for k, err := range reasons {
-		if err != nil {
-			v.warnings = append(v.warnings, Warning{p.reads[k].Key, err})
-		}
-	}
-	return nil
+	return reasons, nil
 }
 
 // open reads the hot part of a chunk, or both parts, which are then believed for their SHA-256.

@@ -124,67 +124,90 @@ type Names struct {
 const namesPage = 64
 
 // Names gathers what versions name, without what only the indexes named by without need. The artifacts and derived objects that
-// count are those that speak, or would if they were not in quarantine. An error means that it is not known; what is damaged
-// for good is no error, unless it is of a later format.
-func (o *Overlay) Names(ctx context.Context, versions []Object, without map[string]bool) (*Names, error) {
-	n := &Names{Bundles: map[string]bool{}, Chunks: map[string]bool{}, Derived: map[string]bool{}}
-	known := map[string]*chunk{}
-	lists := map[string]*derivedList{}
+// count are those that speak, or would if they were not in quarantine. Of known, which may be nil, the names are taken as they are in memory. An
+// error means that it is not known; what is damaged for good is no error, unless it is of a later format.
+func (o *Overlay) Names(ctx context.Context, versions []Object, known *Version, without map[string]bool) (*Names, error) {
+	g := &gathering{
+		overlay: o, names: &Names{Bundles: map[string]bool{}, Chunks: map[string]bool{}, Derived: map[string]bool{}}, without: without,
+		chunks: map[string]*chunk{}, lists: map[string]*derivedList{},
+	}
+	if known != nil {
+		g.add(known)
+		versions = slices.DeleteFunc(slices.Clone(versions), func(v Object) bool { return v.Number == known.number })
+	}
 	for page := range slices.Chunk(versions, namesPage) {
 		reads := make([]store.Read, len(page))
 		for i, v := range page {
 			reads[i] = store.Read{Key: v.Key}
 		}
 		for i, r := range o.store.Fetch(ctx, reads) {
-			if err := o.namesOf(ctx, n, page[i], r, without, known, lists); err != nil {
+			if err := g.version(ctx, page[i], r); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return n, nil
+	return g.names, nil
 }
 
-func (o *Overlay) namesOf(ctx context.Context, n *Names, at Object, r store.Result, without map[string]bool, known map[string]*chunk, lists map[string]*derivedList) error {
+// gathering is one run of Names.
+type gathering struct {
+	overlay *Overlay
+	names   *Names
+	without map[string]bool
+	chunks  map[string]*chunk // that were read
+	lists   map[string]*derivedList
+}
+
+// version adds what a version names, of which the object was read.
+func (g *gathering) version(ctx context.Context, at Object, r store.Result) error {
 	if r.Err != nil {
 		return fault.About(at.Key, r.Err)
 	}
-	if isStub(r.Data[0]) {
+	b, st, broken, err := g.overlay.decode(ctx, at.Key, at.Number, r.Data[0])
+	switch {
+	case err != nil:
+		return fault.About(at.Key, err)
+	case broken != nil:
+		return g.names.lost(at.Key, broken)
+	case st != nil:
 		return nil // expired meanwhile
 	}
-	b, err := o.parse(at.Key, at.Number, r.Data[0])
-	if err != nil {
-		return n.lost(at.Key, err)
-	}
-	v := o.versionOf(b)
-	if err := o.openFrom(ctx, v, known, lists); err != nil {
+	v := g.overlay.versionOf(b)
+	if err := g.overlay.openFrom(ctx, v, g.chunks, g.lists); err != nil {
 		return err
 	}
 	for _, w := range v.warnings {
-		if err := n.lost(w.Part, w.Reason); err != nil {
+		if err := g.names.lost(w.Part, w.Reason); err != nil {
 			return err
 		}
 	}
 	v.bind()
-	for i, c := range b.chunks {
+	g.add(v)
+	return nil
+}
+
+// add adds what a version names.
+func (g *gathering) add(v *Version) {
+	n, o := g.names, g.overlay
+	for i, c := range v.body.chunks {
 		n.Chunks[o.key("chunks", c.name)] = true
 		if v.views[i].chunk != nil {
-			known[c.name] = v.views[i].chunk
-			v.views[i].bundles(n.Bundles, without)
+			g.chunks[c.name] = v.views[i].chunk
+			v.views[i].bundles(n.Bundles, g.without)
 		}
 	}
-	for i, c := range b.lists {
+	for i, c := range v.body.lists {
 		n.Chunks[o.key("chunks", c.name)] = true
 		if list := v.lists[i]; list != nil {
-			lists[c.name] = list
+			g.lists[c.name] = list
 			for k := range list.entries {
 				e := &list.entries[k]
-				if !c.dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) && !without[e.Index] {
+				if !c.dead.has(k) && (e.Index == "" || v.indexNo(e.Index) >= 0) && !g.without[e.Index] {
 					n.Derived[o.key(e.Key)] = true
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // Purged is the dropped indexes whose artifacts may be gone from earlier versions.

@@ -235,7 +235,7 @@ func TestNamesAreThoseOfEveryRetainedVersion(t *testing.T) {
 		all, err := o.Versions(t.Context())
 		require.NoError(t, err)
 		all = slices.DeleteFunc(all, func(at Object) bool { return at.Number < from })
-		n, err := other(o).Names(t.Context(), all, newest.Purged())
+		n, err := other(o).Names(t.Context(), all, nil, newest.Purged())
 		require.NoError(t, err)
 		require.Empty(t, n.Damaged)
 		return n
