@@ -120,6 +120,10 @@ func (r *Reader) Uvarint() uint64 {
 	if r.err != nil {
 		return 0
 	}
+	if r.off < len(r.buf) && r.buf[r.off] < 0x80 { // most are one byte
+		r.off++
+		return uint64(r.buf[r.off-1])
+	}
 	v, n := binary.Uvarint(r.buf[r.off:])
 	if n <= 0 {
 		r.Fail("bad varint at offset %d", r.off)

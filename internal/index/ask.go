@@ -171,3 +171,17 @@ func (a *Ask) Holds(leaf *predicate.Leaf, key []byte) bool {
 	i := sort.Search(len(a.In), func(i int) bool { return !a.In[i].Above(key) })
 	return i < len(a.In) && !a.In[i].Below(key) && (leaf.Pattern == nil && leaf.Regex == nil || leaf.MatchText(key))
 }
+
+// HoldsInOrder is Holds for keys that are asked about in ascending order.
+func (a *Ask) HoldsInOrder(leaf *predicate.Leaf) func(key []byte) bool {
+	at, started := 0, false
+	return func(key []byte) bool {
+		if !started {
+			at, started = sort.Search(len(a.In), func(i int) bool { return !a.In[i].Above(key) }), true
+		}
+		for at < len(a.In) && a.In[at].Above(key) {
+			at++
+		}
+		return at < len(a.In) && !a.In[at].Below(key) && (leaf.Pattern == nil && leaf.Regex == nil || leaf.MatchText(key))
+	}
+}

@@ -14,6 +14,7 @@ type Rows struct {
 	size   uint32
 	ranges []rowset.Range
 	words  []uint64
+	mixed  bool // ranges are out of order
 }
 
 // NewRows starts an empty set over size rows.
@@ -32,8 +33,13 @@ func (s *Rows) Add(r rowset.Range) bool {
 		s.ranges[n-1].End = r.End
 		return true
 	}
+	s.mixed = s.mixed || len(s.ranges) > 0 && r.Start < s.ranges[len(s.ranges)-1].End
 	s.ranges = append(s.ranges, r)
-	if len(s.ranges) > 1024 && uint64(len(s.ranges))*64 > uint64(s.size) {
+	few, enough := 1024, uint64(len(s.ranges))*64 // a word each, twice what the bitmap takes
+	if s.mixed {
+		few, enough = 64, enough*8 // sorting takes longer than a look at some empty words
+	}
+	if len(s.ranges) > few && enough > uint64(s.size) {
 		s.words = make([]uint64, (uint64(s.size)+63)/64)
 		for _, r := range s.ranges {
 			s.mark(r)

@@ -2,6 +2,7 @@ package bitmap
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -96,7 +97,8 @@ func (p *probe) overlaps(page int) bool {
 }
 
 func (p *probe) takePage(r *bytescan.Reader, n int) {
-	p.readPage(r, n, func(key []byte) bool { return p.ask.Holds(p.test, key) }, func(rows rowSet, passed bool) {
+	p.other.sets = slices.Grow(p.other.sets, min(n, 4096))
+	p.readPage(r, n, p.ask.HoldsInOrder(p.test), func(rows rowSet, passed bool) {
 		if passed {
 			p.passed.add(rows)
 		} else {

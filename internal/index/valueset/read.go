@@ -139,8 +139,9 @@ type probe struct {
 // take tries every value of a row group's set.
 func (p *probe) take(i int, r *bytescan.Reader) {
 	n, hits := p.groups[i].values, 0
+	holds := p.ask.HoldsInOrder(p.test)
 	index.ReadKeys(r, p.enc, n, maxKeys, func(_ int, key []byte) {
-		if p.ask.Holds(p.test, key) {
+		if holds(key) {
 			hits++
 		}
 	})
