@@ -75,6 +75,18 @@ func declare(ctx context.Context, o *overlay.Overlay, f overlay.InFlight) (*clai
 	return c, taken, nil
 }
 
+// shielded runs write with the id of a build that is declared meanwhile. No vacuum deletes what write uploads under names with the id
+// before it has committed it; where one took the build for dead all the same, the commit leaves out what has the id as its Build.
+func shielded(ctx context.Context, o *overlay.Overlay, write func(id string) error) (err error) {
+	id := uuid.NewString()
+	c, _, err := declare(ctx, o, overlay.InFlight{BuildID: id, StartedMs: time.Now().UnixMilli(), Writer: writer()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.end(ctx)) }()
+	return write(id)
+}
+
 func (c *claim) renew(ctx context.Context) {
 	tick := time.NewTicker(renews)
 	defer tick.Stop()

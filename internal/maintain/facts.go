@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
@@ -147,33 +145,48 @@ func smallPacks(known []overlay.Derived) map[string]bool {
 	return small
 }
 
-// pack writes one pack and commits its entries.
+// pack writes one pack, if there are manifests, and commits its entries.
 func (k *keeper) pack(ctx context.Context, manifests []lake.Manifest, remove []overlay.DerivedKey) error {
-	var put []overlay.Derived
-	if len(manifests) > 0 {
-		paths := make([]string, len(manifests))
-		for i, m := range manifests {
-			paths[i] = m.Path
-		}
-		object, heads, err := k.source.View.Pack(ctx, k.source.Kept(k.Version), paths)
+	if len(manifests) == 0 {
+		return k.commit(ctx, nil, remove)
+	}
+	return shielded(ctx, k.Overlay, func(id string) error {
+		put, err := k.write(ctx, id, manifests)
 		if err != nil {
 			return err
 		}
-		name := uuid.NewString() + ".facts"
-		if _, err := k.Store.PutNew(ctx, k.Overlay.DataKey(name), bytes.NewReader(object)); err != nil {
-			return fault.About(name, err)
-		}
-		k.Report.BytesWritten += int64(len(object))
-		for i, h := range heads {
-			meta, err := json.Marshal(packed{Length: manifests[i].Length, Bytes: int64(len(object) / len(heads))})
-			if err != nil {
-				return fault.Wrap(fault.Invalid, name, err)
-			}
-			put = append(put, overlay.Derived{
-				Kind: FactsKind, Name: paths[i], Key: "data/" + name, Off: h.Off, Len: h.Len, CRC: h.CRC, Meta: meta,
-			})
-		}
+		return k.commit(ctx, put, remove)
+	})
+}
+
+// write uploads one pack as the object of a declared build.
+func (k *keeper) write(ctx context.Context, id string, manifests []lake.Manifest) (put []overlay.Derived, err error) {
+	paths := make([]string, len(manifests))
+	for i, m := range manifests {
+		paths[i] = m.Path
 	}
+	object, heads, err := k.source.View.Pack(ctx, k.source.Kept(k.Version), paths)
+	if err != nil {
+		return nil, err
+	}
+	name := id + ".facts"
+	if _, err := k.Store.PutNew(ctx, k.Overlay.DataKey(name), bytes.NewReader(object)); err != nil {
+		return nil, fault.About(name, err)
+	}
+	k.Report.BytesWritten += int64(len(object))
+	for i, h := range heads {
+		meta, err := json.Marshal(packed{Length: manifests[i].Length, Bytes: int64(len(object) / len(heads))})
+		if err != nil {
+			return nil, fault.Wrap(fault.Invalid, name, err)
+		}
+		put = append(put, overlay.Derived{
+			Kind: FactsKind, Name: paths[i], Key: "data/" + name, Off: h.Off, Len: h.Len, CRC: h.CRC, Meta: meta, Build: id,
+		})
+	}
+	return put, nil
+}
+
+func (k *keeper) commit(ctx context.Context, put []overlay.Derived, remove []overlay.DerivedKey) error {
 	receipt, err := k.Overlay.Commit(ctx, k.Version, overlay.Derive(put, slices.Clip(remove)))
 	if err != nil {
 		return err

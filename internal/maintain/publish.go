@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
@@ -143,14 +141,23 @@ func (r *run) finish(ctx context.Context) error {
 			return nil
 		}
 	}
-	changes := []overlay.Change{overlay.Synced(now)}
-	merge, err := r.refused.merged(ctx, r.Store, r.Overlay, r.report.Version, uuid.NewString(), r.stillThere())
-	if err != nil {
-		return err
+	lists := crowded(r.report.Version)
+	if lists == nil {
+		return r.record(ctx, overlay.Synced(now))
 	}
-	if merge != nil {
-		changes = append(changes, merge)
-	}
+	return shielded(ctx, r.Overlay, func(id string) error {
+		merge, err := r.refused.merged(ctx, r.Store, r.Overlay, id, lists, r.stillThere())
+		if err != nil {
+			return err
+		}
+		if merge == nil {
+			return r.record(ctx, overlay.Synced(now))
+		}
+		return r.record(ctx, overlay.Synced(now), merge)
+	})
+}
+
+func (r *run) record(ctx context.Context, changes ...overlay.Change) error {
 	receipt, err := r.Overlay.Commit(ctx, nil, changes...)
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ func (x *Refused) tag(path string, indexes []overlay.Definition) store.Tag {
 	return ""
 }
 
-// put writes lists of what a build refused and returns the change that enters them.
+// put writes lists of what a declared build refused and returns the change that enters them.
 func (x *Refused) put(ctx context.Context, st store.Store, o *overlay.Overlay, id string, refused []build.Refusal) (overlay.Change, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -156,18 +156,18 @@ func (x *Refused) put(ctx context.Context, st store.Store, o *overlay.Overlay, i
 		}
 	}
 	for key, l := range byKind {
-		e, err := x.write(ctx, st, o, fmt.Sprintf("refused/%s-%s.json", id, key.index), l)
+		e, err := x.write(ctx, st, o, id, key.index, l)
 		if err != nil {
 			return nil, err
 		}
-		e.Index, e.Name = key.index, key.index+"/"+id
 		x.index(key.index, l)
 		put = append(put, e)
 	}
 	return overlay.Derive(put, nil), nil
 }
 
-func (x *Refused) write(ctx context.Context, st store.Store, o *overlay.Overlay, key string, l *refusedList) (overlay.Derived, error) {
+func (x *Refused) write(ctx context.Context, st store.Store, o *overlay.Overlay, id, index string, l *refusedList) (overlay.Derived, error) {
+	key := fmt.Sprintf("refused/%s-%s.json", id, index)
 	raw, err := json.Marshal(l)
 	if err != nil {
 		return overlay.Derived{}, fault.Wrap(fault.Invalid, key, err)
@@ -179,33 +179,39 @@ func (x *Refused) write(ctx context.Context, st store.Store, o *overlay.Overlay,
 		x.lists, x.live = map[string]*refusedList{}, map[target]refusal{}
 	}
 	x.lists[key] = l
-	return overlay.Derived{Kind: refusedKind, Key: key, Len: int64(len(raw)), CRC: bytescan.CRC32C(raw), SHA256: sha256.Sum256(raw)}, nil
+	return overlay.Derived{
+		Kind: refusedKind, Name: index + "/" + id, Index: index, Key: key, Len: int64(len(raw)), CRC: bytescan.CRC32C(raw), SHA256: sha256.Sum256(raw),
+		Build: id,
+	}, nil
 }
 
-// merged is the change that makes one list of the many lists of an index; nil where none has many. keep tells which refusals still hold.
-func (x *Refused) merged(ctx context.Context, st store.Store, o *overlay.Overlay, v *overlay.Version, id string, keep func(index string, f refusedFile) bool) (overlay.Change, error) {
+// crowded is the lists of an index that has many; nil where none has.
+func crowded(v *overlay.Version) []overlay.Derived {
 	byIndex := map[string][]overlay.Derived{}
 	for _, e := range v.Derived(refusedKind) {
 		byIndex[e.Index] = append(byIndex[e.Index], e)
+		if len(byIndex[e.Index]) > refusedPerIndex {
+			return slices.DeleteFunc(slices.Clone(v.Derived(refusedKind)), func(x overlay.Derived) bool { return x.Index != e.Index })
+		}
 	}
+	return nil
+}
+
+// merged writes, as a declared build, one list of some lists of an index and returns the change that puts it in their place; nil where
+// none of them can be read. keep tells which refusals still hold.
+func (x *Refused) merged(ctx context.Context, st store.Store, o *overlay.Overlay, id string, entries []overlay.Derived, keep func(index string, f refusedFile) bool) (overlay.Change, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for index, entries := range byIndex {
-		if len(entries) <= refusedPerIndex {
-			continue
-		}
-		whole := x.whole(index, entries, keep)
-		if whole == nil {
-			continue
-		}
-		e, err := x.write(ctx, st, o, fmt.Sprintf("refused/%s-%s.json", id, index), whole)
-		if err != nil {
-			return nil, err
-		}
-		e.Index, e.Name = index, index+"/"+id
-		return overlay.ReplaceDerived([]overlay.Derived{e}, entries), nil
+	index := entries[0].Index
+	whole := x.whole(index, entries, keep)
+	if whole == nil {
+		return nil, nil
 	}
-	return nil, nil
+	e, err := x.write(ctx, st, o, id, index, whole)
+	if err != nil {
+		return nil, err
+	}
+	return overlay.ReplaceDerived([]overlay.Derived{e}, entries), nil
 }
 
 // whole is one list of what still holds of some lists of an index; of several algorithms the youngest counts.

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/sketch"
@@ -91,9 +89,14 @@ func (m *merging) publish(ctx context.Context) error {
 	if _, err := m.file.Finish(map[string]string{"created-by": "skomer"}); err != nil {
 		return err
 	}
-	name := "stats/" + uuid.NewString() + ".puffin"
+	return shielded(ctx, m.Overlay, func(id string) error { return m.upload(ctx, id) })
+}
+
+// upload is publish as a declared build.
+func (m *merging) upload(ctx context.Context, id string) error {
+	name := "stats/" + id + ".puffin"
 	for i := range m.put {
-		m.put[i].Key = name
+		m.put[i].Key, m.put[i].Build = name, id
 	}
 	if _, err := m.Store.PutNew(ctx, m.Overlay.Prefix()+"/"+name, bytes.NewReader(m.out.Bytes())); err != nil {
 		return err

@@ -126,7 +126,7 @@ type derive struct {
 func Derive(put []Derived, remove []DerivedKey) Change { return derive{put: put, remove: remove} }
 
 // ReplaceDerived puts objects that were made from others in the place of these. Where one of the others is no longer there as
-// it was, nothing is put or removed: who merges runs and lost the race begins anew.
+// it was, or the build that wrote one of them was revoked, nothing is put or removed: who merges runs and lost the race begins anew.
 func ReplaceDerived(put, made []Derived) Change {
 	c := derive{put: put, whole: true}
 	for i := range made {
@@ -141,16 +141,18 @@ type replaceDerived struct {
 }
 
 func (c replaceDerived) apply(ctx context.Context, d *draft) error {
+	lost := slices.ContainsFunc(c.put, func(e Derived) bool { return e.Build != "" && d.revoked(e.Build) })
 	for i := range c.made {
 		at, ok := d.findDerived(c.made[i].Is())
-		if !ok || d.base.lists[at.list].entries[at.row].Key != c.made[i].Key || d.base.lists[at.list].entries[at.row].Off != c.made[i].Off {
-			for k := range c.put {
-				d.receipt.Unfit = append(d.receipt.Unfit, c.put[k].Is())
-			}
-			return d.mounted()
-		}
+		lost = lost || !ok || d.base.lists[at.list].entries[at.row].Key != c.made[i].Key || d.base.lists[at.list].entries[at.row].Off != c.made[i].Off
 	}
-	return c.derive.apply(ctx, d)
+	if !lost {
+		return c.derive.apply(ctx, d)
+	}
+	for k := range c.put {
+		d.receipt.Unfit = append(d.receipt.Unfit, c.put[k].Is())
+	}
+	return d.mounted()
 }
 
 func (c derive) apply(_ context.Context, d *draft) error {
