@@ -101,9 +101,8 @@ func (s *splicer) list() {
 	at, limit := s.base, min(s.base+chunkRows, s.size)
 	var same kept
 	for ; n > 0; n-- {
-		from := s.i
 		var gap, length uint64
-		if i := from; i+2 <= len(b) && b[i]|b[i+1] < 0x80 {
+		if i := s.i; i+2 <= len(b) && b[i]|b[i+1] < 0x80 {
 			gap, length, s.i = uint64(b[i]), uint64(b[i+1]), i+2
 		} else if i+3 <= len(b) && b[i+1]|b[i+2] < 0x80 {
 			gap, length, s.i = uint64(b[i]&0x7f)|uint64(b[i+1])<<7, uint64(b[i+2]), i+3
@@ -118,13 +117,13 @@ func (s *splicer) list() {
 		}
 		s.rows += int64(length) + 1
 		if start >= s.lo && at <= s.hi {
-			if same.n == 0 {
+			if same.n++; same.n == 1 {
 				s.w.Add(rowset.Range{Start: uint32(start + s.shift), End: uint32(at + s.shift)})
-				same.from, same.after, same.rowsBefore = s.i, at, s.rows
-			} else {
-				same.before = same.at
+				same.from, same.first, same.before = s.i, at, s.rows
+				k := skim(b[s.i:], at, min(s.hi, limit), n-1)
+				same.n, n, s.i, at, s.rows = same.n+k.ranges, n-uint64(k.ranges), s.i+k.bytes, k.at, s.rows+k.rows
 			}
-			same.n, same.last, same.start, same.at, same.rows = same.n+1, from, start, at, s.rows
+			same.to, same.at, same.rows = s.i, at, s.rows
 			continue
 		}
 		s.take(&same)
@@ -137,27 +136,41 @@ func (s *splicer) list() {
 
 // kept is consecutive ranges of a list that go to one chunk, the first of which was added.
 type kept struct {
-	n                int
-	from, last       int    // where the bytes of the second and those of the last range begin
-	after, before    uint64 // where the first range ends, and the last but one
-	start, at        uint64 // the last range
-	rowsBefore, rows int64  // read up to the first range and up to the last
+	n            int
+	from, to     int    // the bytes of all but the first
+	first, at    uint64 // where the first one ends, and the last one
+	before, rows int64  // read up to the first range and up to the last
 }
 
 // take adds all but the first range.
 func (s *splicer) take(x *kept) {
 	if x.n > 1 {
-		to := s.w.cur * chunkRows
-		last := rowset.Range{Start: uint32(x.start + s.shift - to), End: uint32(x.at + s.shift - to)}
-		if list := s.b[x.from:x.last]; s.w.dense {
-			markList(s.w.words, list, uint32(x.after+s.shift-to))
+		list := s.b[x.from:x.to]
+		list, length := lastUvarint(list)
+		list, gap := lastUvarint(list)
+		start, shift := x.at-length-1, s.shift-s.w.cur*chunkRows
+		last := rowset.Range{Start: uint32(start + shift), End: uint32(x.at + shift)}
+		if s.w.dense {
+			markList(s.w.words, list, uint32(x.first+shift))
 			markWords(s.w.words, last.Start, last.End)
 		} else {
-			s.w.extend(list, x.n-2, uint32(x.before+s.shift-to), last)
+			s.w.extend(list, x.n-2, uint32(start-gap+shift), last)
 		}
-		s.w.count, s.w.end = s.w.count+x.rows-x.rowsBefore, x.at+s.shift
+		s.w.count, s.w.end = s.w.count+x.rows-x.before, x.at+s.shift
 	}
 	x.n = 0
+}
+
+// lastUvarint takes the number at the end of a list.
+func lastUvarint(b []byte) (rest []byte, x uint64) {
+	i := len(b) - 1
+	for i > 0 && b[i-1] >= 0x80 {
+		i--
+	}
+	for k := len(b) - 1; k >= i; k-- {
+		x = x<<7 | uint64(b[k]&0x7f)
+	}
+	return b[:i], x
 }
 
 // extend adds n listed ranges to those of the chunk at hand, which then end at row at, and one behind them.
