@@ -177,3 +177,92 @@ func within(t *testing.T, r skomer.Range, got float64, what string, args ...any)
 	require.LessOrEqual(t, got, 2*r.High, append([]any{what}, args...)...)
 	require.GreaterOrEqual(t, got, r.Low/2, append([]any{what}, args...)...)
 }
+
+// documents makes a table of texts whose words, JSON, map values and tags are rare ones scattered over all files.
+func documents(t *testing.T) string {
+	t.Helper()
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: tabletest.DocumentSchema()})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	shuffled := rand.New(rand.NewPCG(9, 9)).Perm(adviseFiles * 300)
+	var files []lakewrite.File
+	for f := range adviseFiles {
+		var docs []tabletest.Document
+		for i := range 300 {
+			n := shuffled[f*300+i]
+			text := func(format string) *string { s := fmt.Sprintf(format, n); return &s }
+			level := int32(n % 7)
+			docs = append(docs, tabletest.Document{
+				ID: int64(n), Message: text("request w%d was served"), Payload: text(`{"pad": "` + fmt.Sprintf("%040d", n*7919) + `", "user": {"id": "u%d"}}`),
+				Attrs: map[string]*string{"k": text("v%d"), "other": text("o%d")}, Items: []*tabletest.Item{{SKU: text("s%d")}}, Level: &level,
+			})
+		}
+		path := filepath.Join(dir, "data", fmt.Sprintf("%02d.parquet", f))
+		require.NoError(t, tabletest.WriteDocuments(path, docs, 300))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		files = append(files, lakewrite.File{Path: path, Format: facts.Parquet, Records: 300, Size: info.Size()})
+	}
+	_, err = w.Append(ctx, files...)
+	require.NoError(t, err)
+	return dir
+}
+
+// TestAdviceOfEveryForm: filters on expressions, lists, alternatives and on two columns together are advised an index that answers them,
+// and using it is cheaper than none.
+func TestAdviceOfEveryForm(t *testing.T) {
+	dir := documents(t)
+	for query, expr := range map[string]string{
+		"payload -> '$.user.id' = 'u77'":              "ordered(payload -> '$.user.id')",
+		"attrs['k'] = 'v77'":                          "ordered(attrs['k'])",
+		"contains(items.sku, 's77')":                  "bloom(items.element.sku)",
+		"contains_token(message, 'w77')":              "bloom(tokens(message))",
+		"payload LIKE '%u4321%'":                      "ngram(payload)",
+		"id = 77 OR id = 4001":                        "ordered(id)",
+		"id = 77 OR (id = 9 AND level = 2)":           "ordered(id)",
+		"level = 3 AND id >= 2000 AND id < 2050":      "ordered(level, id)",
+		"level = 3 AND (id = 10 OR message = 'none')": "",
+	} {
+		a, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Advise(context.Background(), []string{query}, skomer.Prices[0])
+		require.NoError(t, err, query)
+		var advised []string
+		for _, x := range a.Indexes {
+			advised = append(advised, x.Expr)
+		}
+		if expr == "" {
+			require.NotContains(t, advised, "ordered(id)", query)
+			require.NotContains(t, a.None["id"], "distinct", query)
+			continue
+		}
+		require.Contains(t, advised, expr, "%s\n%v", query, a.None)
+		plain := measured(t, dir, "", []string{query})
+		first := measured(t, dir, advised[0], []string{query})
+		t.Logf("%s: %s first, %.4f s for %.4f; all: %v", query, advised[0], first, plain, advised)
+		require.Less(t, first, plain, "%s: %s", query, advised[0])
+	}
+}
+
+// TestEstimatesOfExpressions: the words, paths and map values are measured, not the columns that they are made of.
+func TestEstimatesOfExpressions(t *testing.T) {
+	dir, ctx := documents(t), context.Background()
+	for _, expr := range []string{
+		"bloom(tokens(message))", "ordered(payload -> '$.user.id')", "ngram(payload -> '$.user.id')", "bloom(attrs['k'])", "valueset(map_keys(attrs))", "bloom(items.sku)", "sketch(items.sku)",
+	} {
+		table := open(t, dir, filepath.Join(t.TempDir(), "overlays"))
+		e, err := table.Estimate(ctx, []string{expr}, skomer.Prices[0])
+		require.NoError(t, err, expr)
+		require.NoError(t, table.Mount(ctx))
+		_, err = table.AddIndex(ctx, expr)
+		require.NoError(t, err)
+		report, err := table.Sync(ctx, skomer.SyncOptions{})
+		require.NoError(t, err)
+		within(t, e.Size, float64(report.BytesWritten), "%v: bytes written", expr)
+		within(t, e.BytesRead, float64(report.BytesRead), "%v: bytes read", expr)
+	}
+	both, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Estimate(ctx, []string{"bloom(payload -> '$.user.id')", "bloom(payload -> '$.pad')"}, skomer.Prices[0])
+	require.NoError(t, err)
+	one, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Estimate(ctx, []string{"bloom(payload -> '$.user.id')"}, skomer.Prices[0])
+	require.NoError(t, err)
+	require.Equal(t, one.BytesRead, both.BytesRead, "a column that serves two expressions is read once")
+}

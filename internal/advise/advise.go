@@ -82,16 +82,26 @@ func (r *Reader) Advise(ctx context.Context, t *Table, queries []Query, p plan.P
 	return a, nil
 }
 
-// paths is the columns of the queries, or all.
+// paths is the columns and expressions that the queries test; without queries, all columns with one value a row.
 func (t *Table) paths(queries []Query) (out []column.Path) {
-	wanted := map[int]bool{}
-	for _, q := range queries {
-		q.Filter.Leaves(func(l *predicate.Leaf) { wanted[l.Column.ID()] = true })
-	}
-	for i := range t.Columns {
-		if c := &t.Columns[i]; (len(queries) == 0 || wanted[c.Path.Leaf().ID]) && !c.Path.Repeated() {
-			out = append(out, c.Path)
+	if len(queries) == 0 {
+		for i := range t.Columns {
+			if p := t.Columns[i].Path; !p.Repeated() {
+				out = append(out, p)
+			}
 		}
+	}
+	takesAll, _ := kinds.ByName("valueset")
+	seen := map[int]bool{}
+	for _, q := range queries {
+		q.Filter.Leaves(func(l *predicate.Leaf) {
+			if p := l.Column.Path; len(p) > 0 && !seen[p.Leaf().ID] {
+				if _, err := kinds.Declare(takesAll, p); err == nil {
+					out = append(out, p)
+				}
+				seen[p.Leaf().ID] = true
+			}
+		})
 	}
 	return out
 }
@@ -120,14 +130,18 @@ type measured struct {
 func (w *weighing) verdicts(a *Advice, queries []Query) error {
 	helped := map[string]bool{}
 	plain := w.average(queries, nil)
+	spoken := map[string]bool{}
 	for i := range w.paths {
 		for _, d := range w.candidates(i, queries) {
 			v, err := w.verdict(d, i, queries, plain)
 			if err != nil {
 				return err
 			}
+			for _, p := range d.Columns {
+				spoken[p.Name()] = true
+				helped[p.Name()] = helped[p.Name()] || v.Saved > 0
+			}
 			if v.Saved > 0 {
-				helped[w.paths[i].Name()] = true
 				a.Verdicts = append(a.Verdicts, v)
 			}
 		}
@@ -135,30 +149,34 @@ func (w *weighing) verdicts(a *Advice, queries []Query) error {
 	slices.SortStableFunc(a.Verdicts, func(x, y Verdict) int { return cmp.Compare(y.Saved, x.Saved) })
 	for i := range w.paths {
 		if name := w.paths[i].Name(); !helped[name] {
-			a.Unmoved[name] = w.unmoved(i)
+			a.Unmoved[name] = w.unmoved(i, spoken[name])
 		}
 	}
 	return nil
 }
 
 // unmoved is why no index helps a column.
-func (w *weighing) unmoved(i int) string {
+func (w *weighing) unmoved(i int, spoken bool) string {
 	c := &w.columns[i]
 	files := float64(w.table.Snapshot.Files.Len())
 	switch {
+	case !spoken:
+		return "no kind answers such tests of it alone: another form is needed, or the tests stand in an OR with tests of other columns"
 	case c.kept*files <= 1.5:
 		return fmt.Sprintf("the bounds of its files keep %.1f of %.0f files already", c.kept*files, files)
 	case files <= 1:
 		return "one file is one read, with or without an index"
-	default:
+	case c.distinct*files <= float64(w.table.Rows):
 		return fmt.Sprintf("a value is in nearly every file: some %.0f distinct values in %d rows", c.distinct, w.table.Rows)
+	default:
+		return "asking an index would take longer than it saves"
 	}
 }
 
 // verdict weighs one index.
 func (w *weighing) verdict(d kinds.Declaration, i int, queries []Query, plain plan.Cost) (Verdict, error) {
 	v := Verdict{Declaration: d, Plain: plain}
-	made, err := w.sample.build(d, []int{i}, w.temp, false)
+	made, err := w.sample.build(d, w.numbers(d), w.temp, false)
 	if err != nil {
 		return v, err
 	}
@@ -167,7 +185,7 @@ func (w *weighing) verdict(d kinds.Declaration, i int, queries []Query, plain pl
 	if v.Cost.Declined != "" {
 		return v, nil
 	}
-	with := &candidate{d: d, column: i, size: (v.Cost.Size.Low + v.Cost.Size.High) / 2}
+	with := &candidate{d: d, size: (v.Cost.Size.Low + v.Cost.Size.High) / 2}
 	v.Indexed = w.average(queries, with)
 	v.Saved = v.Plain.Seconds - v.Indexed.Seconds
 	total := 0.0
@@ -217,7 +235,7 @@ func (w *weighing) sorting(a *Advice, queries []Query) {
 	for i := range w.paths {
 		c := &w.columns[i]
 		files := float64(w.table.Snapshot.Files.Len())
-		if files < 2 || c.kept*files <= 1.5 {
+		if files < 2 || c.kept*files <= 1.5 || w.paths[i].Repeated() || w.paths[i].Derived() {
 			continue
 		}
 		was := c.kept

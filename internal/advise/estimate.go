@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -101,7 +102,7 @@ func (r *Reader) Estimate(ctx context.Context, s *facts.Snapshot, all []kinds.De
 		e.Indexes = append(e.Indexes, one)
 	}
 	e.reading(x)
-	e.requests(x, len(paths), with)
+	e.requests(x, distinctColumns(paths), with)
 	e.memory(with, len(all))
 	return e, nil
 }
@@ -155,6 +156,20 @@ func columnsOf(all []kinds.Declaration) (paths []column.Path, cols [][]int) {
 	return paths, cols
 }
 
+// distinctColumns counts the columns of a file that paths are made of.
+func distinctColumns(paths []column.Path) int {
+	n := 0
+	for i, p := range paths {
+		if !slices.ContainsFunc(paths[:i], func(q column.Path) bool { return sameColumn(p, q) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// sketchMost bounds the bytes of a file's sketches, by docs/format/sketch.md, at the default size.
+const sketchMost = 164 << 10
+
 // lineageBytes is what an artifact takes beside body and root: its lineage record and its line in the overlay.
 const lineageBytes = 1200
 
@@ -175,6 +190,10 @@ func scaled(d kinds.Declaration, sample []made, e *Estimate) IndexEstimate {
 		artifacts = math.Ceil(float64(e.Rows) / (4 << 20))
 	}
 	out.Size = spreadOf(size).times(float64(e.Rows))
+	if d.Name == "sketch" { // grows with a file's rows only until it is full
+		least := slices.MinFunc(sample, func(a, b made) int { return cmp.Compare(a.bytes, b.bytes) })
+		out.Size = Range{math.Min(out.Size.Low, 0.8*float64(least.bytes*e.Files)), math.Min(out.Size.High, math.Max(sketchMost, 1.2*float64(least.bytes))*float64(e.Files))}
+	}
 	out.Size.add(Range{artifacts * lineageBytes * 0.5, artifacts * lineageBytes * 1.5})
 	out.Seconds = spreadOf(seconds).times(float64(e.Rows))
 	return out
@@ -186,12 +205,8 @@ func (e *Estimate) reading(x *sample) {
 	rows := int64(0)
 	for i := range x.groups {
 		g := &x.groups[i]
-		total := int64(0)
-		for _, b := range g.bytes {
-			total += b
-		}
 		rows += int64(g.rows)
-		bytes = append(bytes, float64(total)/float64(g.rows))
+		bytes = append(bytes, float64(g.stored)/float64(g.rows))
 		// hashing for lineage takes about as long as decoding
 		seconds = append(seconds, 2*g.took.Seconds()/float64(g.rows))
 	}

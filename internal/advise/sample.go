@@ -2,9 +2,11 @@ package advise
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/expression"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
@@ -26,7 +28,9 @@ type group struct {
 	rows  uint32
 	cols  [][]*column.Vector // per path the vectors, in order
 	bytes []int64            // per path, as stored
-	took  time.Duration      // to decode
+	// stored is the bytes of all paths, where several are made of one column that column's once.
+	stored int64
+	took   time.Duration // to decode
 }
 
 // sample is a few row groups and what was found on the way.
@@ -100,10 +104,19 @@ func (r *Reader) decode(ctx context.Context, s *facts.Snapshot, at int, o *parqu
 		for _, d := range data {
 			out.bytes[i] += int64(len(d))
 		}
+		if !slices.ContainsFunc(paths[:i], func(q column.Path) bool { return sameColumn(p, q) }) {
+			out.stored += out.bytes[i]
+		}
 		start := time.Now()
 		err = b.Decode(ctx, data, rows, 0, func(batch *column.Batch) error {
-			out.cols[i] = append(out.cols[i], batch.Cols[0].Clone())
-			return nil
+			values, err := batch.Cols[0], error(nil)
+			if p.Derived() {
+				values, err = expression.Apply(p, values)
+			}
+			if err == nil {
+				out.cols[i] = append(out.cols[i], values.Clone())
+			}
+			return err
 		})
 		out.took += time.Since(start)
 		if err != nil {
@@ -111,6 +124,11 @@ func (r *Reader) decode(ctx context.Context, s *facts.Snapshot, at int, o *parqu
 		}
 	}
 	return out, nil
+}
+
+// sameColumn tells whether two paths are made of one column of the file.
+func sameColumn(p, q column.Path) bool {
+	return predicate.Column{Path: p}.Read().Leaf().ID == predicate.Column{Path: q}.Read().Leaf().ID
 }
 
 // sink counts a body and keeps it where a test of it is wanted.

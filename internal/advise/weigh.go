@@ -2,6 +2,7 @@ package advise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index"
@@ -13,9 +14,16 @@ import (
 
 // candidate is an index that a query could have.
 type candidate struct {
-	d      kinds.Declaration
-	column int
-	size   float64 // bytes
+	d    kinds.Declaration
+	size float64 // bytes
+}
+
+// numbers is where in the sample a declaration's columns are.
+func (w *weighing) numbers(d kinds.Declaration) (out []int) {
+	for _, p := range d.Columns {
+		out = append(out, slices.IndexFunc(w.paths, func(q column.Path) bool { return q.Leaf().ID == p.Leaf().ID }))
+	}
+	return out
 }
 
 // measure sketches the sample: distinct values, quantiles and the bytes of a row, for columns without a sketch of their own too.
@@ -24,7 +32,7 @@ func (w *weighing) measure() error {
 	sketchKind, _ := kinds.ByName("sketch")
 	for i, p := range w.paths {
 		m := measured{column: w.columnOf(p)}
-		d := kinds.Declaration{Entry: sketchKind, Columns: []column.Path{p}}
+		d := kinds.Declaration{Entry: sketchKind, Columns: []column.Path{p}} // no index: sketches of an expression serve here alone
 		parts, err := w.sample.build(d, []int{i}, w.temp, true)
 		if err != nil {
 			return err
@@ -160,18 +168,25 @@ func (w *weighing) candidates(i int, queries []Query) (out []kinds.Declaration) 
 				continue
 			}
 		}
-		d := kinds.Declaration{Entry: k, Columns: []column.Path{p}}
-		if k.Kind.Check(d.Columns, nil) != nil {
+		alone, err := kinds.Declare(k, p)
+		if err != nil {
 			continue
 		}
-		speaks := false
-		for _, q := range queries {
-			q.Filter.Leaves(func(l *predicate.Leaf) {
-				speaks = speaks || l.Column.ID() == p.Leaf().ID && k.Kind.Says(d.Columns, l) != index.Nothing
-			})
+		all := []kinds.Declaration{alone}
+		for _, second := range w.paths {
+			if d, err := kinds.Declare(k, p, second); err == nil {
+				all = append(all, d)
+			}
 		}
-		if speaks {
-			out = append(out, d)
+		for n, d := range all {
+			speaks := false
+			for _, q := range queries {
+				t := w.answered(q.Filter, &candidate{d: d})
+				speaks = speaks || t != nil && (n == 0 || len(columnsIn(t)) > 1)
+			}
+			if speaks {
+				out = append(out, d)
+			}
 		}
 	}
 	return out
@@ -188,13 +203,13 @@ func (w *weighing) cost(t *predicate.Tree, with *candidate) plan.Cost {
 		share = unknownShare
 	}
 	matches := share * float64(w.table.Rows)
-	opened, exact, ask := kept, false, plan.Cost{}
+	opened, read, ask := kept, 1.0, plan.Cost{}
 	if with != nil {
-		opened, exact, ask = w.indexed(t, with, kept)
+		opened, read, ask = w.indexed(t, with, kept)
 	}
 	columns, bytes := w.filterColumns(t)
-	if exact {
-		columns, bytes = 0, 0
+	if bytes *= read; read == 0 {
+		columns = 0
 	}
 	hit := opened * (1 - math.Exp(-matches/math.Max(opened, 1)))
 	rest := (float64(w.table.Bytes)/files - bytes*rows) / pagesInFile
@@ -278,31 +293,36 @@ func (w *weighing) leafKeeps(i int, l *predicate.Leaf) float64 {
 	return math.Min(1, math.Max(kept*points, kept+share))
 }
 
-// indexed is how many of the files that bounds keep an index leaves, whether it names the rows, and what asking takes.
-func (w *weighing) indexed(t *predicate.Tree, with *candidate, kept float64) (opened float64, exact bool, ask plan.Cost) {
-	leaves := w.answered(t, with)
-	if len(leaves) == 0 {
-		return kept, false, ask
+// indexed is how many of the files that bounds keep an index leaves, the share of the filter's columns that is read in them (0: the index
+// knows the rows), and what asking takes.
+func (w *weighing) indexed(t *predicate.Tree, with *candidate, kept float64) (opened, read float64, ask plan.Cost) {
+	part := w.answered(t, with)
+	if part == nil {
+		return kept, 1, ask
 	}
-	share, known := w.known.Share(conjunction(leaves))
+	share, known := w.known.Share(part)
 	if !known {
 		share = unknownShare
 	}
 	matches := share * float64(w.table.Rows)
 	opened = kept * (1 - math.Exp(-matches/math.Max(kept, 1)))
-	says := index.Exact
-	points := 0
-	for _, l := range leaves {
-		says = min(says, with.d.Kind.Says(with.d.Columns, l))
+	points, leaves, all := 0, 0, 0
+	exact := true
+	part.Leaves(func(l *predicate.Leaf) {
+		alone := with.d.Kind.Says([]column.Path{l.Column.Path}, l) // in company each is as exact
+		exact = exact && alone == index.Exact
 		points += plan.PointsOf(l)
-	}
-	others := 0
-	t.Leaves(func(l *predicate.Leaf) {
-		if l.Column.ID() != w.paths[with.column].Leaf().ID {
-			others++
-		}
+		leaves++
 	})
-	exact = says == index.Exact && others == 0
+	t.Leaves(func(*predicate.Leaf) { all++ })
+	read = 1
+	switch with.d.Name {
+	case "ordered", "bitmap", "ngram": // name rows, so that only their pages are read to test the rest
+		read = 1 - math.Exp(-matches/math.Max(opened, 1)/pagesInFile)
+	}
+	if exact && leaves == all {
+		read = 0
+	}
 	files := float64(w.table.Snapshot.Files.Len())
 	switch {
 	case with.d.Scope == index.Tiered:
@@ -312,40 +332,68 @@ func (w *weighing) indexed(t *predicate.Tree, with *candidate, kept float64) (op
 		add(&ask, w.profile, math.Min(kept, 1+kept/8), kept*2048+share*with.size, matches*30e-9)
 	case with.d.Name == "zonemap":
 		add(&ask, w.profile, 1, 512*kept, kept*1e-6)
-		opened, exact = kept, false
+		opened, read = kept, 1
 	default: // per row group; neighbours in a bundle are joined
 		add(&ask, w.profile, math.Min(kept, 1+kept/8), math.Min(with.size*kept/math.Max(files, 1), kept*float64(points)*8192), kept*float64(points)*1e-6)
 		opened = math.Min(kept, opened+0.01*kept)
 	}
-	if others > 0 {
-		opened = math.Min(kept, opened)
-	}
-	return opened, exact, ask
+	return opened, read, ask
 }
 
-// answered is the leaves that the index answers and whose answer narrows the whole: of a conjunction some, of a disjunction all or none.
-func (w *weighing) answered(t *predicate.Tree, with *candidate) []*predicate.Leaf {
+// answered is the part of a filter that the index answers and whose answer narrows the whole, or nil: of a conjunction what it can, of a
+// disjunction all or nothing.
+func (w *weighing) answered(t *predicate.Tree, with *candidate) *predicate.Tree {
 	switch t.Kind {
 	case predicate.Test:
-		if t.Leaf.Column.ID() == w.paths[with.column].Leaf().ID && with.d.Kind.Says(with.d.Columns, t.Leaf) != index.Nothing {
-			return []*predicate.Leaf{t.Leaf}
+		if slices.ContainsFunc(with.d.Columns, func(p column.Path) bool { return p.Leaf().ID == t.Leaf.Column.ID() }) &&
+			with.d.Kind.Says(with.d.Columns, t.Leaf) != index.Nothing {
+			return t
 		}
 	case predicate.And:
-		var out []*predicate.Leaf
+		out := &predicate.Tree{Kind: predicate.And}
+		joined := joins(t, with)
 		for _, k := range t.Kids {
-			out = append(out, w.answered(k, with)...)
+			if k.Kind == predicate.Test && slices.Contains(joined, k.Leaf) {
+				out.Kids = append(out.Kids, k)
+			} else if part := w.answered(k, with); part != nil {
+				out.Kids = append(out.Kids, part)
+			}
+		}
+		if len(out.Kids) > 0 {
+			return out
+		}
+	case predicate.Or:
+		out := &predicate.Tree{Kind: predicate.Or}
+		for _, k := range t.Kids {
+			part := w.answered(k, with)
+			if part == nil {
+				return nil
+			}
+			out.Kids = append(out.Kids, part)
 		}
 		return out
-	case predicate.Or:
-		return nil
 	}
 	return nil
 }
 
-func conjunction(leaves []*predicate.Leaf) *predicate.Tree {
-	t := &predicate.Tree{Kind: predicate.And}
-	for _, l := range leaves {
-		t.Kids = append(t.Kids, &predicate.Tree{Kind: predicate.Test, Leaf: l})
+// joins is the leaves of a conjunction that one probe answers together.
+func joins(t *predicate.Tree, with *candidate) []*predicate.Leaf {
+	joint, ok := with.d.Kind.(index.Joint)
+	if !ok || len(with.d.Columns) < 2 {
+		return nil
 	}
-	return t
+	var leaves []*predicate.Leaf
+	for _, k := range t.Kids {
+		if k.Kind == predicate.Test {
+			leaves = append(leaves, k.Leaf)
+		}
+	}
+	return joint.Joins(with.d.Columns, leaves)
+}
+
+// columnsIn is the columns that a filter tests.
+func columnsIn(t *predicate.Tree) map[int]bool {
+	out := map[int]bool{}
+	t.Leaves(func(l *predicate.Leaf) { out[l.Column.ID()] = true })
+	return out
 }

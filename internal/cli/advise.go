@@ -22,8 +22,9 @@ table in another order would do better than any index. It measures clustering by
 sketches or a sample, and what builders make of a few row groups. Nothing is written.
 
 --queries FILE (- for standard input) holds one filter a line, SQL text as of --where or expression JSON; a filter that is asked
-more often stands there more often. Empty lines and lines that start with # are passed over. Without queries, a test for one value of
-each column is assumed. Costs are counted as on object storage, where requests are dear.`
+more often stands there more often. Empty lines and lines that start with # are passed over. Filters on words, JSON
+paths, map values and lists are weighed like those on columns, and so are ordered indexes of two columns. Without queries, a test for one
+value of each column is assumed. Costs are counted as on object storage, where requests are dear.`
 
 func (a *app) adviseCommand() *cobra.Command {
 	var file, prices string
@@ -130,7 +131,7 @@ func (a *app) showAdvice(name string, x *skomer.Advice) error {
 		return err
 	}
 	if len(x.Indexes) > 0 {
-		a.hint("next: skomer estimate %s '%s'", name, x.Indexes[0].Expr)
+		a.hint("next: skomer estimate %s '%s'", name, strings.ReplaceAll(x.Indexes[0].Expr, "'", `'\''`))
 	}
 	return nil
 }

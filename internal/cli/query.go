@@ -18,8 +18,10 @@ import (
 
 const longQuery = `Prints the rows that pass a filter. It works on any table, mounted or not; indexes only change the cost.
 
-A filter is SQL text:  = != <> < <= > >=   IN  NOT IN  BETWEEN  LIKE  IS [NOT] NULL  IS [NOT] NAN  AND  OR  NOT
-                       contains(list, value)
+A filter is SQL text:  = != <> < <= > >=   IN  NOT IN  BETWEEN  IS [NOT] NULL  IS [NOT] NAN  AND  OR  NOT
+                       LIKE  ILIKE  NOT LIKE, and regular expressions: ~ ~* !~ !~*
+                       contains(list, value)  value = ANY(list)  contains_token(text, 'words')
+                       payload -> '$.user.id' = '42'  attrs['key'] = 'x'
 Columns of structs are dotted (user.id), names with other characters are quoted ("user id"). Texts stand in single quotes, dates
 and times too: departed >= '2001-03-01'.
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/cli/render"
@@ -22,8 +23,15 @@ type sample struct {
 // keep is how many values of a column are kept, each value of the column with the same chance.
 const keep = 256
 
-// add offers a value to the reservoir (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R).
+// longest is the bytes of the longest value that becomes a literal: patterns and filters have limits.
+const longest = 4 << 10
+
+// add offers a value to the reservoir (Vitter, "Random Sampling with a Reservoir", 1985, algorithm R). Texts that are not UTF-8 and very
+// long values cannot be written in a filter.
 func (s *sample) add(v skomer.Value, rng *rand.Rand) {
+	if len(v.S) > longest || s.kind == column.String && !utf8.ValidString(v.S) {
+		return
+	}
 	s.seen++
 	if len(s.values) < keep {
 		s.values = append(s.values, v)
@@ -112,14 +120,19 @@ func like(s string, rng *rand.Rand) string {
 	return quote(pattern.String())
 }
 
-// literal is a value as SQL text. NaN and infinities have no literal, so zero stands for them.
+// literal is a value as SQL text.
 func literal(v skomer.Value) string {
 	switch v.Kind {
 	case column.Bool, column.Int, column.Long, column.Decimal:
 		return render.Text(v)
 	case column.Float, column.Double:
-		if f := v.Float64(); math.IsNaN(f) || math.IsInf(f, 0) {
-			return "0"
+		switch f := v.Float64(); {
+		case math.IsNaN(f):
+			return "'NaN'"
+		case math.IsInf(f, 1):
+			return "'Infinity'"
+		case math.IsInf(f, -1):
+			return "'-Infinity'"
 		}
 		return render.Text(v)
 	case column.Fixed, column.Binary:

@@ -1,9 +1,12 @@
 package verify
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,6 +40,9 @@ func TestEveryFilterBinds(t *testing.T) {
 		{column.Of(column.Long), column.IntValue(column.Long, -1<<63)},
 		{column.Of(column.Float), column.FloatValue(1e30)},
 		{column.Of(column.Double), column.DoubleValue(-1e-300)},
+		{column.Of(column.Double), column.DoubleValue(math.NaN())},
+		{column.Of(column.Double), column.DoubleValue(math.Inf(-1))},
+		{column.Of(column.Float), column.FloatValue(float32(math.Inf(1)))},
 		{column.DecimalOf(20, 3), column.DecimalValue(-1, 5, 3)},
 		{column.Of(column.Date), column.IntValue(column.Date, -719_000)},
 		{column.Of(column.Time), column.IntValue(column.Time, 1)},
@@ -53,7 +59,7 @@ func TestEveryFilterBinds(t *testing.T) {
 	d := drawer{rng: rng}
 	for _, x := range types {
 		typ, v := x.typ, x.v
-		name := `a "` + typ.String() + `"`
+		name := fmt.Sprintf(`%d "%s"`, len(schema.Fields), typ)
 		schema.Fields = append(schema.Fields, column.Field{ID: len(schema.Fields) + 1, Name: name, Type: typ})
 		d.samples = append(d.samples, &sample{name: ident(name), kind: typ.Kind, values: []skomer.Value{v}})
 		require.Equal(t, name, plain(ident(name)))
@@ -63,6 +69,18 @@ func TestEveryFilterBinds(t *testing.T) {
 		_, err := sqltext.Parse(filter, schema)
 		require.NoError(t, err, "%s", filter)
 	}
+}
+
+// TestOnlyWritableValuesAreDrawn: what no filter can say is not kept.
+func TestOnlyWritableValuesAreDrawn(t *testing.T) {
+	s := &sample{kind: column.String}
+	for _, v := range []string{"\xff", "a\xc3", strings.Repeat("x", longest+1), "ſ"} {
+		s.add(column.StringValue(v), rand.New(rand.NewPCG(1, 1)))
+	}
+	require.Equal(t, []skomer.Value{column.StringValue("ſ")}, s.values)
+	b := &sample{kind: column.Binary}
+	b.add(column.BytesValue(column.Binary, []byte{0xff}), rand.New(rand.NewPCG(1, 1)))
+	require.Len(t, b.values, 1)
 }
 
 // TestHashIgnoresBatches checks that the same rows have the same hash however they are cut and whether a dictionary is

@@ -28,6 +28,22 @@ func Columns(schema *column.Schema, ids []int, params map[string]string) ([]colu
 	return out, true
 }
 
+// Declare is the declaration of a kind on columns, as ParseExpr would read it.
+func Declare(e Entry, columns ...column.Path) (Declaration, error) {
+	d := Declaration{Entry: e, Params: index.Params{}}
+	for _, c := range columns {
+		d.add(c)
+	}
+	return d, d.Kind.Check(d.Columns, d.Params)
+}
+
+func (d *Declaration) add(path column.Path) {
+	d.Columns = append(d.Columns, path)
+	if path.Derived() {
+		d.Params[index.ExprParam] = exprParam(path)
+	}
+}
+
 // exprParam is the parameter of a definition on an expression: the base's field id, a space, and the expression's text.
 func exprParam(path column.Path) string {
 	return strconv.Itoa(path.Base().Leaf().ID) + " " + path[len(path.Base())].Expr

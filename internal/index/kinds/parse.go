@@ -39,10 +39,7 @@ func ParseExpr(text string, schema *column.Schema) (Declaration, error) {
 		if err != nil {
 			return Declaration{}, err
 		}
-		d.Columns = append(d.Columns, path)
-		if path.Derived() {
-			d.Params[index.ExprParam] = exprParam(path)
-		}
+		d.add(path)
 	}
 	if err := d.Kind.Check(d.Columns, d.Params); err != nil {
 		return Declaration{}, err
