@@ -6,6 +6,7 @@ import (
 	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/filemap"
+	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 )
@@ -29,7 +30,8 @@ type mapping struct {
 // beginMaps starts the runs of the unit.
 func (w *writing) beginMaps() error {
 	for _, x := range w.unit.Maps {
-		c, err := filemap.NewCollector(x.Columns[0], w.budget(len(w.unit.Indexes)+len(w.unit.Maps), w.temp))
+		perFile := x.Kind.Scope != index.Tiered // artifacts over many files answer as much in as few reads, and with rows
+		c, err := filemap.NewCollector(x.Columns[0], perFile, w.budget(len(w.unit.Indexes)+len(w.unit.Maps), w.temp))
 		if err != nil {
 			return err
 		}
@@ -60,7 +62,12 @@ func (w *writing) finishMaps() error {
 		field := m.index.Columns[0].Leaf().ID
 		info := bundle.BuildInfo{BuildID: w.unit.ID, TableUUID: w.unit.Snapshot.TableUUID, SnapshotID: w.unit.Snapshot.ID, Sequence: w.unit.Snapshot.Sequence}
 		out := bundle.NewRunWriter(w.TempDir, info, m.index.Definition.ID, field)
-		root, keys, err := m.collector.Run(out)
+		root, _, err := m.collector.Run(out)
+		if err != nil {
+			out.Abandon()
+			return err
+		}
+		run, err := filemap.Open(root)
 		if err != nil {
 			out.Abandon()
 			return err
@@ -70,10 +77,12 @@ func (w *writing) finishMaps() error {
 			out.Abandon()
 			return err
 		}
-		w.result.Maps = append(w.result.Maps, Map{m.index.Definition.ID, identities(w.files), files, filemap.Meta{
+		meta := filemap.Meta{
 			FormatVersion: lineage.FormatVersion, TableUUID: info.TableUUID, SnapshotID: info.SnapshotID, Sequence: info.Sequence,
-			Columns: []lineage.Column{w.files[0].column(w.unit.Snapshot, m.index.Columns[0], m.col)}, Keys: keys, Files: len(w.files),
-		}})
+			Columns: []lineage.Column{w.files[0].column(w.unit.Snapshot, m.index.Columns[0], m.col)},
+		}
+		meta.Describe(run)
+		w.result.Maps = append(w.result.Maps, Map{m.index.Definition.ID, identities(w.files), files, meta})
 	}
 	return nil
 }

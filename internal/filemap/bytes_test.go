@@ -20,7 +20,7 @@ import (
 
 // small is a run over three files: their values are 7, 7 + their number, null and, in the last, 300 rows of 1000 and up.
 func small(t testing.TB) *built {
-	c, err := NewCollector(it.Path(column.Of(column.Long)), index.Budget{TempDir: t.TempDir()})
+	c, err := NewCollector(it.Path(column.Of(column.Long)), true, index.Budget{TempDir: t.TempDir()})
 	require.NoError(t, err)
 	for i := range 3 {
 		values := it.Of(column.Of(column.Long), 7, 7+i, nil)
@@ -50,22 +50,28 @@ func small(t testing.TB) *built {
 	return b
 }
 
-// TestGolden holds the bytes of version 1.
+// TestGolden holds the bytes of version 2, and reads those of version 1.
 func TestGolden(t *testing.T) {
 	b := small(t)
-	it.Golden(t, "run.v1", "three files of 3, 3 and 303 rows: 7, 7 + number, null, and in the last 1000 to 1299; pages of 100 rows",
+	it.Golden(t, "run.v2", "three files of 3, 3 and 303 rows: 7, 7 + number, null, and in the last 1000 to 1299; pages of 100 rows",
 		it.Artifact{Root: b.root, Body: b.objects[0]})
-	kept := it.ReadGolden(t, "run.v1")
-	old := &built{root: kept.Root, objects: [][]byte{kept.Body}}
-	var err error
-	old.run, err = Open(kept.Root)
-	require.NoError(t, err)
-	hits, all := old.ask(t, it.Test(column.Of(column.Long), predicate.Equal, 7))
-	require.False(t, all)
-	require.Len(t, hits, 3)
-	hits, _ = old.ask(t, it.Test(column.Of(column.Long), predicate.Equal, 1299))
-	require.Len(t, hits, 1)
-	require.Equal(t, entriesOf(t, b), entriesOf(t, old))
+	for _, name := range []string{"run.v1", "run.v2"} {
+		kept := it.ReadGolden(t, name)
+		old := &built{root: kept.Root, objects: [][]byte{kept.Body}}
+		var err error
+		old.run, err = Open(kept.Root)
+		require.NoError(t, err)
+		hits, all := old.ask(t, it.Test(column.Of(column.Long), predicate.Equal, 7))
+		require.False(t, all)
+		require.Len(t, hits, 3)
+		hits, _ = old.ask(t, it.Test(column.Of(column.Long), predicate.Equal, 1299))
+		require.Len(t, hits, 1)
+		require.Equal(t, entriesOf(t, b), entriesOf(t, old))
+		hits, all = old.ask(t, it.Test(column.Of(column.Long), predicate.Greater, 8))
+		require.Equal(t, name == "run.v1", all)
+		require.True(t, all || len(hits) == 1, "%v", hits)
+		require.Equal(t, name == "run.v2", merge(t, old.source(), b.source()).run.HasValues, "version 1 has no value map")
+	}
 }
 
 // TestTheHashIsPinned: xxHash64 with seed 0 of key-v1 bytes, as published for the xxHash library.
@@ -101,7 +107,12 @@ func TestDamagedRoots(t *testing.T) {
 
 // probe looks a value up in a run whose leaves may lie anywhere.
 func probe(run *Run, body []byte, v int64) (hits int, err error) {
-	look := run.Look([]uint64{Hash(column.AppendKey(nil, column.IntValue(column.Long, v)))})
+	l := it.Test(column.Of(column.Long), predicate.Equal)
+	l.Values = []column.Value{column.IntValue(column.Long, v)}
+	look := run.Look(l)
+	if look == nil {
+		return 0, nil
+	}
 	var data [][]byte
 	for _, p := range look.Need() {
 		from := min(max(p.Off, 0), int64(len(body)))
@@ -124,10 +135,9 @@ func probe(run *Run, body []byte, v int64) (hits int, err error) {
 func TestDamagedLeaves(t *testing.T) {
 	b := small(t)
 	look := func() *Look {
-		return b.run.Look([]uint64{Hash(column.AppendKey(nil, column.IntValue(column.Long, 7)))})
+		return b.run.Look(it.Test(column.Of(column.Long), predicate.Equal, 7))
 	}
-	p := look().Need()[0]
-	good := b.read(p)
+	good := b.read(look().Need()[0])
 	for _, bad := range [][][]byte{nil, {nil}, {good[:len(good)-1]}, {append(slices.Clone(good), 0)}, {good, good}, {flipped(good, 3)}} {
 		l := look()
 		err := l.Feed(bad)
@@ -159,7 +169,8 @@ func forged(t *testing.T, b *built, leaf []byte) *Run {
 	w := &bytescan.Writer{}
 	w.U32(uint32(len(leaf)))
 	w.U32(bytescan.CRC32C(leaf))
-	run, err := Open(encodeRoot(b.run.Encoding, &b.run.shape, b.run.Keys, b.run.Files, []int{1}, w.Buf))
+	w.U64(0) // no value map
+	run, err := Open(encodeRoot(b.run.Encoding, &b.run.shape, b.run.Keys, b.run.Files, []int{2}, w.Buf, nil))
 	require.NoError(t, err)
 	return run
 }
@@ -184,6 +195,25 @@ func TestMemory(t *testing.T) {
 	w.Bytes(make([]byte, maxFiles*minFile))
 	it.Allocates(t, 80, func() {
 		_, err := Open(w.Buf)
+		require.True(t, fault.Is(err, fault.Corrupt), err)
+	})
+	// a value map with as many files as it can claim, and with as many values
+	bits := &bytescan.Writer{}
+	bits.Uvarint(30)
+	keys := index.NewKeyWriter(b.run.Encoding)
+	for i := range 30 {
+		keys.Append(bits, string(column.AppendKey(nil, it.Lit(column.Of(column.Long), i))))
+	}
+	bits.Bytes(bytes.Repeat([]byte{setBits}, 31))
+	bits.Bytes(bytes.Repeat([]byte{0xff}, 31*maxFiles/8))
+	run := &Run{Encoding: b.run.Encoding, Files: make([]File, maxFiles)}
+	it.Allocates(t, 1, func() {
+		_, listed, err := run.holders(bits.Buf, it.Test(column.Of(column.Long), predicate.Equal, 7), index.Ask{In: []index.Interval{{NoHi: true}}})
+		require.NoError(t, err)
+		require.True(t, listed)
+	})
+	it.Allocates(t, 12, func() {
+		_, err := run.whole(bits.Buf)
 		require.True(t, fault.Is(err, fault.Corrupt), err)
 	})
 	// a leaf that claims as many entries as a leaf can have

@@ -26,6 +26,8 @@ type Collector struct {
 	dir      string
 	parts    []*os.File
 	recent   [1 << recentBits]entry // what was added last, by hash
+	ids      [1 << recentBits]int   // the numbers of the values of recent
+	values   *valuesOf              // nil: they are too many, or not wanted
 	key      []byte
 }
 
@@ -34,8 +36,8 @@ const (
 	entrySize  = 16
 )
 
-// NewCollector makes a collector for a column, or for the element of a list.
-func NewCollector(col column.Path, budget index.Budget) (*Collector, error) {
+// NewCollector makes a collector for a column, or for the element of a list; with values, of its values as well.
+func NewCollector(col column.Path, values bool, budget index.Budget) (*Collector, error) {
 	e, err := index.OneColumnOrElement("file map", []column.Path{col})
 	if err != nil {
 		return nil, err
@@ -43,6 +45,9 @@ func NewCollector(col column.Path, budget index.Budget) (*Collector, error) {
 	// sorting takes as much again
 	limit := int(max(budget.Bytes()/(2*entrySize), 1<<12))
 	c := &Collector{enc: e, ofList: index.OfList(col), elements: index.NewElements(e, col), limit: limit, dir: budget.TempDir}
+	if values {
+		c.values = newValuesOf(e)
+	}
 	for i := range c.recent {
 		c.recent[i].place = place(tooMany, wholeFile) // where no row is: a hash may be 0
 	}
@@ -120,22 +125,41 @@ func (c *Collector) takeKeys(i, j int, place uint32) {
 	for ; i < j; i++ {
 		switch {
 		case k.Null(i):
-			continue
+			c.takeNull(place >> 8)
 		case c.enc.Narrow():
 			c.key = c.enc.AppendNarrow(c.key[:0], k.Narrow[i])
-			c.insert(entry{Hash(c.key), place})
+			c.insert(i, c.key, place)
 		default:
-			c.insert(entry{Hash(k.Wide(i)), place})
+			c.insert(i, k.Wide(i), place)
 		}
 	}
 }
 
-// insert adds an entry unless it was added a short while ago.
-func (c *Collector) insert(e entry) {
-	at := &c.recent[e.hash>>(64-recentBits)]
-	if *at != e {
-		*at = e
+// takeNull notes that a file holds a null; those of elements say nothing of their lists.
+func (c *Collector) takeNull(file uint32) {
+	if c.values != nil && !c.ofList {
+		c.values.null.add(file)
+	}
+}
+
+// insert adds value i of the keys unless it was added a short while ago. Two values may share a hash.
+func (c *Collector) insert(i int, key []byte, place uint32) {
+	e := entry{Hash(key), place}
+	at := e.hash >> (64 - recentBits)
+	known := c.recent[at] == e
+	if known && (c.values == nil || c.values.distinct.Key(c.ids[at]) == string(key)) {
+		return
+	}
+	if !known {
+		c.recent[at] = e
 		c.entries = append(c.entries, e)
+	}
+	if c.values == nil {
+		return
+	}
+	var fits bool
+	if c.ids[at], fits = c.values.add(c.elements.Keys, i, place>>8); !fits {
+		c.values = nil
 	}
 }
 
@@ -191,7 +215,11 @@ func (c *Collector) Run(out Sink) (root []byte, keys uint64, err error) {
 	for i := range in {
 		in[i] = &renumbered{in[i], slots[0]}
 	}
-	return write(c.enc, files, n, widthFor(n), in, out)
+	var values *valueMap
+	if c.values != nil {
+		values = c.values.finish(slots[0])
+	}
+	return write(c.enc, files, n, widthFor(n), in, values, out)
 }
 
 // Close removes temporary files.

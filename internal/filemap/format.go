@@ -10,14 +10,19 @@
 // exists; an overwritten file is another incarnation with a slot of its own in a later run. A granule is a file's rows from
 // g × stride up to the next one's.
 //
-// # Version 1
+// A run of a column of few values has a value map as well: the values themselves, sorted, and for each the files that hold it, and
+// those that hold nulls. It is exact, and answers what is asked of the order of values, or of all values but some.
+//
+// # Version 2
 //
 // Integers are little-endian, uv is an unsigned LEB128 varint.
 //
-//	root    u8 version = 1
+//	root    u8 version = 2
 //	        encoding            index.Encoding: u8 kind, u8 scale, uv width
 //	        u8 fingerprint bits b, 8 to 56
 //	        u8 k                the run has 2^k leaves
+//	        u8 state            of the value map; 0: none, 1: every value is in a listed file, 2: one in too many files may be in none
+//	        uv values           in it; only where there is one
 //	        uv entries
 //	        uv files
 //	        uv objects          that hold the leaves
@@ -26,8 +31,8 @@
 //	          uv size, uv rows, uv stride (rows of a granule, at least 1; at most 255 granules)
 //	          uv length, tag
 //	        per object
-//	          uv leaves         in it; together 2^k
-//	        per leaf
+//	          uv leaves         in it, the value map among them; together 2^k + 1
+//	        per leaf, and for the value map, which follows the last
 //	          u32 length, u32 CRC32C
 //	leaf    of the fingerprints whose first k bits are its number; empty where there is none
 //	        uv n                entries, at least 1
@@ -37,19 +42,27 @@
 //	        places              n × (bits of files + bits of G) bits, G the most granules of a file: slot × 2^(bits of G) + granule;
 //	                            padded to bytes
 //
+//	values  uv n
+//	        keys                key-v1, ascending: per key uv shared, uv suffix length (only where keys vary in length), suffix
+//	        heads               of the set of the files with a null, and of that of each value: uv 0: too many files, 1: bits, else 2 + the
+//	                            bytes of a list
+//	        sets                bits: one per file, from the least significant on; list: per file uv, how many slots lie between it and
+//	                            the one before
+//
 // Entries ascend by (fingerprint, slot, granule). Slot = files says that more than 1,024 files hold the fingerprint: every
 // covered file may. Granule = G says that more than 8 granules of the file do: all its rows may. The leaves of an object follow
-// each other without gaps.
+// each other without gaps. Version 1 has no value map: no state, no values, no last leaf.
 package filemap
 
 import "math/bits"
 
 const (
-	version  = 1
-	minBits  = 8
-	maxBits  = 56
-	maxFiles = 1 << 20
-	maxTag   = 4096
+	version    = 2
+	oldVersion = 1 // the same without a value map
+	minBits    = 8
+	maxBits    = 56
+	maxFiles   = 1 << 20
+	maxTag     = 4096
 	// maxGranules is the most granules of a file; 255 means all its rows.
 	maxGranules = 255
 	wholeFile   = 255

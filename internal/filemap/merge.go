@@ -10,7 +10,7 @@ import (
 // Source is a run to be merged.
 type Source struct {
 	Run *Run
-	// Fetch reads the leaves from one to another, in order, without the empty ones.
+	// Fetch reads the leaves from one to another, in order, without the empty ones. The value map is the one behind the last.
 	Fetch func(from, to int) ([][]byte, error)
 	// Keep tells which slots to take over; nil: all. What the source says of the others is left out.
 	Keep func(slot int) bool
@@ -53,11 +53,41 @@ func Merge(sources []Source, out Sink) (root []byte, keys uint64, err error) {
 		runs = append(runs, files)
 	}
 	files, slots := arrange(runs)
+	values, err := sourceValues(sources, runs, slots)
+	if err != nil {
+		return nil, 0, err
+	}
 	var in []stream
 	for i := range sources {
 		in = append(in, &renumbered{&stored{Source: &sources[i], no: i}, slots[i]})
 	}
-	return write(sources[0].Run.Encoding, files, n, width, in, out)
+	return write(sources[0].Run.Encoding, files, n, width, in, values, out)
+}
+
+// sourceValues is the value map of the sources; nil where one has none.
+func sourceValues(sources []Source, files [][]File, slots [][]uint32) (*valueMap, error) {
+	maps, left := make([]*valueMap, len(sources)), make([]bool, len(sources))
+	for i := range sources {
+		s := &sources[i]
+		if !s.Run.HasValues {
+			return nil, nil
+		}
+		raw, err := s.Fetch(s.Run.valuesNo(), s.Run.valuesNo()+1)
+		if err != nil {
+			return nil, &SourceError{i, err}
+		}
+		if len(raw) != 1 {
+			return nil, fault.New(fault.Invalid, "file map", "value map was not read")
+		}
+		if err = s.Run.check(s.Run.valuesNo(), raw[0]); err == nil {
+			maps[i], err = s.Run.whole(raw[0])
+		}
+		if err != nil {
+			return nil, &SourceError{i, err}
+		}
+		left[i] = slices.ContainsFunc(files[i], func(f File) bool { return f.Stride == 0 })
+	}
+	return mergeValues(maps, slots, left), nil
 }
 
 // stored streams the entries of a run.

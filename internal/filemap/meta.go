@@ -29,6 +29,8 @@ type Meta struct {
 	Objects       []Object         `json:"objects"`
 	Keys          uint64           `json:"keys"`
 	Files         int              `json:"files"`
+	// Values is how many values the value map holds; nil: the run has none.
+	Values *int `json:"values,omitempty"`
 	// Root is the root itself where it has at most MaxRootInline bytes; empty: it is read.
 	Root []byte `json:"root,omitempty"`
 	// Invalid is the slots of files that were overwritten since, ascending: the run does not cover them.
@@ -59,6 +61,14 @@ func ParseMeta(name string, raw []byte) (*Meta, error) {
 		}
 	}
 	return m, nil
+}
+
+// Describe enters what the root says of the run.
+func (m *Meta) Describe(x *Run) {
+	m.Keys, m.Files, m.Values = x.Keys, len(x.Files), nil
+	if x.HasValues {
+		m.Values = &x.Values
+	}
 }
 
 // Claim is what the lineage check wants to know of a run. Rows are checked per file: runs number none across files.

@@ -27,10 +27,14 @@ type Run struct {
 	Encoding index.Encoding
 	Keys     uint64 // entries: distinct pairs of fingerprint and granule
 	Files    []File // by slot
-	shape    shape
-	objects  []int    // per object its first leaf
-	leaves   []byte   // 8 bytes each
-	offsets  []uint64 // of every stepth leaf, from the first byte of the first object's leaves
+	// Values is how many distinct values the value map holds, HasValues whether the run has one.
+	Values    int
+	HasValues bool
+	gone      bool
+	shape     shape
+	objects   []int    // per object its first leaf
+	leaves    []byte   // 8 bytes each
+	offsets   []uint64 // of every stepth leaf, from the first byte of the first object's leaves
 }
 
 const (
@@ -52,25 +56,40 @@ func (x *Run) Bytes() int64 {
 	return n
 }
 
-// Leaves is how many leaves the run has.
+// Leaves is how many leaves of fingerprints the run has.
 func (x *Run) Leaves() int { return 1 << x.shape.leafBits }
 
-// LeafBytes is how long all leaves are together.
+// LeafBytes is how long all leaves and the value map are together.
 func (x *Run) LeafBytes() int64 {
-	last := x.Leaves() - 1
+	last := len(x.leaves)/leafRecord - 1
 	return x.offsetOf(last) + int64(binary.LittleEndian.Uint32(x.leaves[last*leafRecord:]))
 }
 
 // Bits is the width of the run's fingerprints: an absent value hits Keys / 2^Bits entries of a run on average.
 func (x *Run) Bits() int { return x.shape.bits }
 
-// encodeRoot lays a root out. leaves is the directory of the leaves, objects how many of them each object holds.
-func encodeRoot(enc index.Encoding, s *shape, keys uint64, files []File, objects []int, leaves []byte) []byte {
+// MayNameGone reports whether the value map may hold values of files that the run had once: it dropped some while a value was in too many.
+func (x *Run) MayNameGone() bool { return x.gone }
+
+// encodeRoot lays a root out. leaves is the directory of the leaves, objects how many of them each object holds, values the value map or
+// nil.
+func encodeRoot(enc index.Encoding, s *shape, keys uint64, files []File, objects []int, leaves []byte, values *valueMap) []byte {
 	w := &bytescan.Writer{}
 	w.U8(version)
 	enc.Append(w)
 	w.U8(uint8(s.bits))
 	w.U8(uint8(s.leafBits))
+	switch {
+	case values == nil:
+		w.U8(noValues)
+	case values.gone:
+		w.U8(goneValues)
+	default:
+		w.U8(exactValues)
+	}
+	if values != nil {
+		w.Uvarint(uint64(len(values.keys)))
+	}
 	w.Uvarint(keys)
 	w.Uvarint(uint64(len(files)))
 	w.Uvarint(uint64(len(objects)))
@@ -96,14 +115,18 @@ const minFile = 20
 // bytes and the tag of each file.
 func Open(root []byte) (*Run, error) {
 	r := bytescan.NewReader("root of a file map", root)
-	if v := r.U8(); r.Err() == nil && v != version {
-		return nil, index.FromTheFuture("file map", v)
+	made := r.U8()
+	if r.Err() == nil && made != version && made != oldVersion {
+		return nil, index.FromTheFuture("file map", made)
 	}
 	if len(root) > maxRoot {
 		r.Fail("%d bytes, above the limit of %d", len(root), maxRoot)
 	}
 	x := &Run{Encoding: index.ReadEncoding(r)}
 	width, leafBits := int(r.U8()), int(r.U8())
+	if made == version {
+		x.readState(r)
+	}
 	x.Keys = r.Uvarint()
 	if r.Err() == nil && (width < minBits || width > maxBits || leafBits > maxLeafBits || leafBits >= width) {
 		r.Fail("fingerprints of %d bits in 2^%d leaves", width, leafBits)
@@ -113,7 +136,24 @@ func Open(root []byte) (*Run, error) {
 		return nil, r.Err()
 	}
 	x.shape = shapeOf(width, leafBits, x.Files)
-	return x, x.readLeaves(r)
+	return x, x.readLeaves(r, made)
+}
+
+// What a root says of the value map.
+const (
+	noValues    = iota
+	exactValues // every value in it is in a file of the run
+	goneValues
+)
+
+func (x *Run) readState(r *bytescan.Reader) {
+	switch state := r.U8(); state {
+	case noValues:
+	case exactValues, goneValues:
+		x.HasValues, x.gone, x.Values = true, state == goneValues, r.Count(maxValues, 0)
+	default:
+		r.Fail("state %d of its value map", state)
+	}
 }
 
 func (x *Run) readFiles(r *bytescan.Reader) {
@@ -149,8 +189,11 @@ func (x *Run) readFiles(r *bytescan.Reader) {
 	}
 }
 
-func (x *Run) readLeaves(r *bytescan.Reader) error {
+func (x *Run) readLeaves(r *bytescan.Reader, made uint8) error {
 	n, total := x.Leaves(), 0
+	if made == version {
+		n++
+	}
 	for i := range x.objects {
 		x.objects[i] = total
 		total += r.Count(n, 0)
@@ -174,8 +217,14 @@ func (x *Run) readLeaves(r *bytescan.Reader) error {
 		}
 		at += uint64(length)
 	}
+	if x.HasValues && x.PlaceOf(x.valuesNo()).Len == 0 {
+		return fault.New(fault.Corrupt, "root of a file map", "no bytes of the value map")
+	}
 	return nil
 }
+
+// valuesNo is the number that the value map has among the leaves.
+func (x *Run) valuesNo() int { return x.Leaves() }
 
 // Place is where a leaf lies: in which of the run's objects, at which offset from the first of the object's leaves.
 type Place struct {

@@ -74,8 +74,8 @@ func arrange(runs [][]File) (files []File, slots [][]uint32) {
 	return files, slots
 }
 
-// write lays out a run of about n entries, which in brings.
-func write(enc index.Encoding, files []File, n uint64, width int, in []stream, out Sink) (root []byte, keys uint64, err error) {
+// write lays out a run of about n entries, which in brings, and of the value map, unless that holds too much.
+func write(enc index.Encoding, files []File, n uint64, width int, in []stream, values *valueMap, out Sink) (root []byte, keys uint64, err error) {
 	if len(files) > maxFiles {
 		return nil, 0, fault.New(fault.Exhausted, "file map", "%d files, limit %d", len(files), maxFiles)
 	}
@@ -108,8 +108,17 @@ func write(enc index.Encoding, files []File, n uint64, width int, in []stream, o
 	if err := w.closeLeaves(1 << w.shape.leafBits); err != nil {
 		return nil, 0, err
 	}
+	w.buf = w.buf[:0]
+	if !values.fits() {
+		values = nil
+	} else if w.buf = values.encode(enc, len(files)); len(w.buf) > maxValueMap {
+		return nil, 0, fault.New(fault.Exhausted, "file map", "value map of %d bytes, limit %d", len(w.buf), maxValueMap)
+	}
+	if err := w.put(); err != nil {
+		return nil, 0, err
+	}
 	w.objects = append(w.objects, w.inObject)
-	root = encodeRoot(enc, &w.shape, w.keys, files, w.objects, w.dir)
+	root = encodeRoot(enc, &w.shape, w.keys, files, w.objects, w.dir, values)
 	if len(root) > maxRoot {
 		return nil, 0, fault.New(fault.Exhausted, "file map", "root of %d bytes, limit %d", len(root), maxRoot)
 	}
@@ -187,13 +196,22 @@ func (w *writer) closeLeaves(to int) error {
 		if len(w.buf) > maxLeaf {
 			return fault.New(fault.Exhausted, "file map", "leaf of %d bytes, limit %d", len(w.buf), maxLeaf)
 		}
-		if _, err := w.out.Write(w.buf); err != nil {
+		if err := w.put(); err != nil {
 			return err
 		}
-		w.dir = binary.LittleEndian.AppendUint32(w.dir, uint32(len(w.buf)))
-		w.dir = binary.LittleEndian.AppendUint32(w.dir, bytescan.CRC32C(w.buf))
-		w.inObject, w.bytes, w.leaf = w.inObject+1, w.bytes+int64(len(w.buf)), w.leaf[:0]
+		w.leaf = w.leaf[:0]
 	}
+	return nil
+}
+
+// put writes what is in buf and enters it in the directory.
+func (w *writer) put() error {
+	if _, err := w.out.Write(w.buf); err != nil {
+		return err
+	}
+	w.dir = binary.LittleEndian.AppendUint32(w.dir, uint32(len(w.buf)))
+	w.dir = binary.LittleEndian.AppendUint32(w.dir, bytescan.CRC32C(w.buf))
+	w.inObject, w.bytes = w.inObject+1, w.bytes+int64(len(w.buf))
 	return nil
 }
 

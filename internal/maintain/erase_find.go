@@ -201,7 +201,7 @@ func (e *erasing) findRuns(ctx context.Context, out *traces) error {
 		if c := unreadable(err); err != nil && c.err != nil {
 			return fault.About(d.Key, err)
 		}
-		clean := run != nil && !slices.ContainsFunc(run.Files, func(f filemap.File) bool {
+		clean := run != nil && !run.MayNameGone() && !slices.ContainsFunc(run.Files, func(f filemap.File) bool {
 			_, ok := paths[slot{f.Path, f.Size, f.Records}]
 			return !ok
 		})

@@ -192,7 +192,7 @@ func (k *keeping) write(ctx context.Context, id string, runs []*wave.ListedRun) 
 	}
 	info := bundle.BuildInfo{BuildID: id, TableUUID: meta.TableUUID, SnapshotID: meta.SnapshotID, Sequence: meta.Sequence}
 	out := bundle.NewRunWriter(k.Build.TempDir, info, k.index.Definition.ID, k.index.Definition.FieldIDs[0])
-	root, keys, err := filemap.Merge(sources, out)
+	root, _, err := filemap.Merge(sources, out)
 	if err != nil {
 		out.Abandon()
 		return nil, err
@@ -207,11 +207,11 @@ func (k *keeping) write(ctx context.Context, id string, runs []*wave.ListedRun) 
 		out.Abandon()
 		return nil, err
 	}
-	meta.Keys, meta.Files = keys, len(merged.Files)
+	meta.Describe(merged)
 	return &build.Map{IndexID: k.index.Definition.ID, Files: files, Meta: meta}, nil
 }
 
-// fetchLeaves reads the leaves of a run from one to another, without the empty ones.
+// fetchLeaves reads the leaves of a run from one to another, without the empty ones; the value map counts as the one behind the last.
 func fetchLeaves(ctx context.Context, st store.Store, prefix string, r *wave.ListedRun, from, to int) ([][]byte, error) {
 	var reads []store.Read
 	last := -1

@@ -190,13 +190,17 @@ type knownCoverage struct {
 	snapshot *facts.Snapshot
 	version  *overlay.Version
 	fields   map[int]*Coverage // nil: no run
+	valued   map[int]bool      // whether a run on the field has a value map
 }
 
 // maxCoverages is how many pairs of snapshot and version are kept, at 20 bytes a file and column.
 const maxCoverages = 4
 
-// coverage is that of the file maps on a field; nil if there is none.
-func (m *Maps) coverage(ctx context.Context, p *Planner, s *facts.Snapshot, v *overlay.Version, field int, o lineage.Options) (*Coverage, error) {
+// coverage is that of the file maps on a field; nil if there is none, or none with a value map where only those are asked.
+func (m *Maps) coverage(ctx context.Context, p *Planner, s *facts.Snapshot, v *overlay.Version, field int, byValues bool, o lineage.Options) (*Coverage, error) {
+	if byValues && !m.hasValues(s, v, field) {
+		return nil, nil
+	}
 	if c, ok := m.kept(s, v, field); ok {
 		return c, nil
 	}
@@ -252,14 +256,38 @@ func (m *Maps) drop(v *overlay.Version) {
 func (m *Maps) keep(s *facts.Snapshot, v *overlay.Version, field int, c *Coverage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.entry(s, v).fields[field] = c
+}
+
+// entry is what is kept of a snapshot and a version. The lock is held.
+func (m *Maps) entry(s *facts.Snapshot, v *overlay.Version) *knownCoverage {
 	for i := range m.known {
 		if k := &m.known[i]; k.snapshot == s && k.version == v {
-			k.fields[field] = c
-			return
+			return k
 		}
 	}
 	if len(m.known) == maxCoverages {
 		m.drop(v)
 	}
-	m.known = append(m.known, knownCoverage{s, v, map[int]*Coverage{field: c}})
+	m.known = append(m.known, knownCoverage{s, v, map[int]*Coverage{}, map[int]bool{}})
+	return &m.known[len(m.known)-1]
+}
+
+// hasValues tells whether the version lists a run on the field with a value map: else what only those answer costs no read of roots.
+func (m *Maps) hasValues(s *facts.Snapshot, v *overlay.Version, field int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.entry(s, v)
+	has, known := k.valued[field]
+	if !known {
+		has = slices.ContainsFunc(v.Derived(filemap.Kind), func(d overlay.Derived) bool {
+			if !OnField(v, d.Index, field) {
+				return false
+			}
+			meta, err := filemap.ParseMeta(d.Name, d.Meta)
+			return err == nil && meta.Values != nil
+		})
+		k.valued[field] = has
+	}
+	return has
 }

@@ -20,9 +20,21 @@ import (
 type mapped struct {
 	*Coverage
 	looks []*looking // per run; nil: the run says nothing of the leaf
-	// hits is per file the rows that may pass; files that a run speaks for and that are not in it hold none.
+	may   []uint64   // a bit per file
+	// hits is per file the rows that may pass, unless that is none or all.
 	hits map[int][]rowset.Range
-	may  []uint64 // a bit per file
+}
+
+// rows is the rows of file i, of so many, that may pass.
+func (m *mapped) rows(i int, records uint32) *rowset.Set {
+	switch some := m.hits[i]; {
+	case m.may[i>>6]>>(i&63)&1 == 0:
+		return rowset.None(records)
+	case some == nil:
+		return rowset.All(records)
+	default:
+		return rowset.FromRanges(records, some)
+	}
 }
 
 // looking is a look-up in one run.
@@ -104,12 +116,16 @@ func (e *evidence) speak(ctx context.Context, t *predicate.Tree) (bool, error) {
 // cover finds which files the maps of a leaf's column speak for; false if that is none.
 func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) (bool, error) {
 	path := e.plan.Snapshot.Schema.ByID(l.Column.ID())
-	if path == nil || e.proves() || !filemap.Speaks(path, l) {
+	if path == nil || e.proves() {
+		return false, nil
+	}
+	some, every := filemap.Speaks(path, l)
+	if !some {
 		return false, nil
 	}
 	o := e.lineage
 	o.Strict = false
-	c, err := e.coverage(ctx, l.Column.ID(), o)
+	c, err := e.coverage(ctx, l.Column.ID(), !every, o)
 	if err != nil || c == nil {
 		return false, err
 	}
@@ -120,10 +136,11 @@ func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) (bool, error) {
 	return len(c.Runs) > 0, nil
 }
 
-// coverage is that of the file maps on a field, or of the one index that is asked; nil if there is none.
-func (e *evidence) coverage(ctx context.Context, field int, o lineage.Options) (*Coverage, error) {
+// coverage is that of the file maps on a field, or of the one index that is asked; nil if there is none, or none with a value map where
+// only those have an answer.
+func (e *evidence) coverage(ctx context.Context, field int, byValues bool, o lineage.Options) (*Coverage, error) {
 	if e.options.Only == "" {
-		return e.Maps.coverage(ctx, e.Planner, e.plan.Snapshot, e.version, field, o)
+		return e.Maps.coverage(ctx, e.Planner, e.plan.Snapshot, e.version, field, byValues, o)
 	}
 	runs, err := e.Maps.Runs.Load(ctx, e.Overlay, e.Prefix, e.version, func(index string) bool {
 		return index == e.options.Only && OnField(e.version, index, field)
@@ -148,11 +165,7 @@ func (e *evidence) covered(c *Coverage) {
 func (e *evidence) look(l *predicate.Leaf, tasks []*wave.Task) []*wave.Task {
 	m := e.mapped[l]
 	for r, run := range m.Runs {
-		hashes, ok := filemap.Ask(l, run.Run.Encoding)
-		if !ok {
-			continue
-		}
-		look := run.Run.Look(hashes)
+		look := run.Run.Look(l)
 		if look == nil {
 			continue
 		}
@@ -199,9 +212,13 @@ func (e *evidence) gatherHits(m *mapped) {
 			continue
 		}
 		k.look.Hits(func(h filemap.Hit) {
+			rows := run.Run.Rows(h)
 			m.each(r, h.Slot, func(i int) {
 				m.may[i>>6] |= 1 << (i & 63)
-				m.hits[i] = append(m.hits[i], run.Run.Rows(h))
+				// all rows of a file are its last hit: without another it needs no entry
+				if n := len(m.hits[i]); n > 0 || rows.End-rows.Start < uint32(run.Run.Files[h.Slot].Records) {
+					m.hits[i] = append(m.hits[i], rows)
+				}
 			})
 		})
 	}
@@ -312,7 +329,7 @@ func (e *evidence) narrow(f *File) {
 			e.rejectTag(run, f, tag)
 			return rowset.Maybe(f.Records)
 		}
-		may := rowset.FromRanges(f.Records, m.hits[f.Ordinal])
+		may := m.rows(f.Ordinal, f.Records)
 		tags = append(tags, tag)
 		e.used(run.Index)
 		if e.plan.Decisions != nil {
