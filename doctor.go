@@ -247,6 +247,10 @@ func (d *doctor) mounted(ctx context.Context, t *Table) {
 		d.say("mount", "", err, Failed)
 	case v == nil:
 		d.say("mount", "", fault.New(fault.NotFound, "", "not mounted").WithFix("skomer mount %s", t.name), Warning)
+	case v.Broken() != nil:
+		d.say("mount", "", v.Broken(), Failed)
+	case t.same(v.Table()) != nil:
+		d.say("mount", "", t.same(v.Table()), Failed)
 	default:
 		d.say("mount", fmt.Sprintf("version %d, %d indexes", v.Number(), len(v.Indexes())), nil, Failed)
 	}

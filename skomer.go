@@ -161,7 +161,7 @@ type Status struct {
 	OverlayVersion uint64    `json:"overlay_version"`
 	SnapshotID     int64     `json:"snapshot_id"`        // of the table now
 	SyncedSnapshot int64     `json:"synced_snapshot_id"` // of the last sync
-	LastSync       time.Time `json:"last_sync"`
+	LastSync       time.Time `json:"last_sync,omitzero"`
 	// LagSeconds is how long the table has been ahead of the overlay: since the first snapshot that was not synced.
 	LagSeconds float64          `json:"lag_seconds"`
 	Files      int              `json:"files"`

@@ -44,8 +44,13 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	if err := v.Broken(); err != nil {
 		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
 	}
+	if err := t.same(v.Table()); v.Broken() == nil && err != nil {
+		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
+	}
 	for _, w := range v.Warnings() {
-		st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
+		if v.Broken() == nil {
+			st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
+		}
 	}
 	for _, d := range v.Indexes() {
 		q, _ := v.Quarantined(d.ID)

@@ -159,6 +159,14 @@ func (t *Table) newest(ctx context.Context) (*facts.Snapshot, error) {
 	if err := t.refresh(ctx); err != nil {
 		return nil, err
 	}
+	t.mu.Lock()
+	v := t.version
+	t.mu.Unlock()
+	if v != nil && v.Broken() == nil {
+		if err := t.same(v.Table()); err != nil { // a catalog hands out another table by the same name
+			return nil, err
+		}
+	}
 	return t.snapshot(ctx, "")
 }
 

@@ -122,15 +122,19 @@ func (t *Table) sawAt(v *overlay.Version, looked time.Time) {
 	t.version, t.looked = v, looked
 }
 
-// mounted is the overlay's newest version, or a NotFound fault that tells how to mount.
+// mounted is the overlay's newest version, or a NotFound fault that tells how to mount. The overlay of another table is refused.
 func (t *Table) mounted(ctx context.Context) (*overlay.Version, error) {
 	v, err := t.overlay.Latest(ctx)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.NotFound, t.name, "is not mounted: no overlay at %s", t.where).
 			WithFix("skomer mount %s", t.name)
 	}
-	if err == nil {
-		t.saw(v)
+	if err != nil {
+		return v, err
+	}
+	t.saw(v)
+	if v.Broken() == nil {
+		err = t.same(v.Table())
 	}
 	return v, err
 }

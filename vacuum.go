@@ -71,11 +71,17 @@ func (t *Table) owns(of overlay.Table) error {
 	if err := t.apart(t.where); err != nil {
 		return err
 	}
+	return t.same(of)
+}
+
+// same refuses the overlay of another table, as there is after a typing error, or when the table was dropped and made again.
+func (t *Table) same(of overlay.Table) error {
 	now := t.metadata()
 	if strings.EqualFold(of.UUID, now.UUID()) && (of.UUID != "" || of.Location == now.Location()) {
 		return nil
 	}
-	return fault.New(fault.Refused, t.where, "is the overlay of another table, at %s", of.Location)
+	return fault.New(fault.Refused, t.where, "is the overlay of another table, %s at %s; %s is %s now", of.UUID, of.Location, t.name, now.UUID()).
+		WithFix("give the table an overlay of its own: skomer mount %s", t.name)
 }
 
 func (t *Table) vacuum() *maintain.Vacuum {

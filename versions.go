@@ -13,7 +13,7 @@ import (
 // OverlayVersion is one version of a table's overlay.
 type OverlayVersion struct {
 	Version    uint64    `json:"version"`
-	Committed  time.Time `json:"committed"` // by the clock of its writer; zero where that is not known any more
+	Committed  time.Time `json:"committed,omitzero"` // by the clock of its writer; zero where that is not known any more
 	SnapshotID int64     `json:"snapshot_id"`
 	Indexes    int       `json:"indexes"`
 	Artifacts  int       `json:"artifacts"`

@@ -20,7 +20,7 @@ rejected and why.
 
 --fail-on takes conditions separated by commas and exits with 8 if one of them holds: coverage<PERCENT is about the least covered
 index, lag>DURATION about the time since the first snapshot that was not synced, backlog>N about data files that an index lacks,
-rejected>N about artifacts that are not believed. They are meant for monitors.`
+rejected>N about artifacts that are not believed. A table that is not mounted fails any of them. They are meant for monitors.`
 
 func (a *app) statusCommand() *cobra.Command {
 	var failOn string
@@ -48,13 +48,12 @@ func (a *app) statusCommand() *cobra.Command {
 			if err := a.printStatus(status); err != nil {
 				return err
 			}
-			for _, c := range conditions {
-				if c.holds(status) {
-					a.hint("unhealthy: %s", c.text)
-					return silent(exitUnhealthy)
-				}
+			trouble := failing(conditions, status)
+			if len(trouble) == 0 {
+				return nil
 			}
-			return nil
+			a.hint("unhealthy: %s", strings.Join(trouble, ", "))
+			return silent(exitUnhealthy)
 		},
 	}
 	cmd.Flags().StringVar(&failOn, "fail-on", "", "exit with 8 if a condition holds, such as 'lag>1h,coverage<95,rejected>0'")
@@ -139,6 +138,19 @@ func seconds(s float64) string {
 type condition struct {
 	text  string
 	holds func(*skomer.Status) bool
+}
+
+// failing is the conditions that hold. A table that is not mounted passes none.
+func failing(conditions []condition, s *skomer.Status) (out []string) {
+	if len(conditions) > 0 && !s.Mounted {
+		return []string{"not mounted"}
+	}
+	for _, c := range conditions {
+		if c.holds(s) {
+			out = append(out, c.text)
+		}
+	}
+	return out
 }
 
 func parseConditions(text string) ([]condition, error) {

@@ -21,9 +21,13 @@ func TestConditionsOfStatus(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, holds, c[0].holds(s), text)
 	}
-	c, err := parseConditions("lag>1h, coverage<95,")
+	c, err := parseConditions("lag>1h, coverage<95,rejected>3,")
 	require.NoError(t, err)
-	require.Len(t, c, 2)
+	require.Len(t, c, 3)
+	require.Equal(t, []string{"not mounted"}, failing(c[2:], s))
+	require.Empty(t, failing(nil, s))
+	s.Mounted = true
+	require.Equal(t, []string{"lag>1h", "coverage<95"}, failing(c, s))
 	for _, bad := range []string{"lag", "lag<1h", "lag>soon", "coverage<much", "rejected>some", "backlog>x", ">3"} {
 		_, err := parseConditions(bad)
 		require.ErrorContains(t, err, "--fail-on", bad)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/store"
 )
@@ -83,7 +84,13 @@ func (v *Version) Dropped() []Dropped { return v.body.header.Dropped }
 func (v *Version) Warnings() []Warning { return v.warnings }
 
 // Broken is why the version as a whole is no index, or nil. Nothing can be committed on top of a broken version.
-func (v *Version) Broken() error { return v.broken }
+func (v *Version) Broken() error {
+	if !fault.Is(v.broken, fault.Corrupt) {
+		return v.broken
+	}
+	return fault.New(fault.Corrupt, "", "version %d of the overlay is damaged", v.number).WithCause(v.broken).
+		WithFix("skomer overlay recover TABLE makes the newest readable version the newest again")
+}
 
 // Place locates an artifact within one version.
 type Place struct{ Chunk, Row int32 }
