@@ -1,6 +1,7 @@
 package bitmap
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -39,6 +40,7 @@ type merger struct {
 	sources []index.Source
 	m       *index.OrdinalMap
 	readers []*reader
+	values  []*dictionary
 	sets    []*index.Ahead    // of the sources
 	along   [][]index.Stretch // the map, unless it is none of few long stretches
 	of      []int             // by source: one more than its place among those that hold the value at hand
@@ -52,6 +54,7 @@ func (x *merger) open() (reason string, err error) {
 			return "an artifact is of lists and another of values", nil
 		}
 		x.sets = append(x.sets, index.NewAhead(&x.sources[i]))
+		x.values = append(x.values, &dictionary{reader: r, from: &x.sources[i], source: i})
 	}
 	return reason, err
 }
@@ -60,7 +63,7 @@ func (x *merger) open() (reason string, err error) {
 func (x *merger) copyWhole(body index.Sink) ([]byte, string, error) {
 	var units []index.Unit
 	r := x.readers[0]
-	err := x.eachKey(func(_ string, of []held) error {
+	err := x.eachKey(func(_ []byte, of []held) error {
 		units = append(units, of[0].rows.unit)
 		return nil
 	})
@@ -85,7 +88,7 @@ func (x *merger) fits(values int) (tooMany bool, reason string, err error) {
 		return true, "", nil
 	}
 	n, size := 0, 0
-	err = x.eachKey(func(key string, _ []held) error {
+	err = x.eachKey(func(key []byte, _ []held) error {
 		n, size = n+1, size+len(key)
 		return nil
 	})
@@ -102,7 +105,7 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	var sets []valueRows
 	reason := ""
 	if !tooMany {
-		err := x.eachKey(func(key string, of []held) error {
+		err := x.eachKey(func(key []byte, of []held) error {
 			rows, err := x.rowsOf(of)
 			if err != nil || rows.Count() == 0 || reason != "" {
 				return err
@@ -111,7 +114,7 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 				reason = "a value has more scattered rows than one row set may hold"
 				return nil
 			}
-			v, err := x.layout.write(body, key, rows)
+			v, err := x.layout.write(body, string(key), rows)
 			sets = append(sets, v)
 			return err
 		})
@@ -236,12 +239,11 @@ type held struct {
 	rows   rowSet
 }
 
-// eachKey visits the values of all sources in key order.
-func (x *merger) eachKey(visit func(key string, of []held) error) error {
-	var heads []*dictionary
-	for i, r := range x.readers {
-		d := &dictionary{reader: r, from: &x.sources[i], source: i}
-		ok, err := d.next()
+// eachKey visits the values of all sources in key order. The key is a view that the next one ends.
+func (x *merger) eachKey(visit func(key []byte, of []held) error) error {
+	heads := make([]*dictionary, 0, len(x.values))
+	for _, d := range x.values {
+		ok, err := d.start()
 		if err != nil {
 			return err
 		}
@@ -250,15 +252,19 @@ func (x *merger) eachKey(visit func(key string, of []held) error) error {
 		}
 	}
 	var of []held
+	var key []byte
 	for len(heads) > 0 {
-		key := heads[0].key()
+		least := heads[0].key()
 		for _, d := range heads[1:] {
-			key = min(key, d.key())
+			if k := d.key(); bytes.Compare(k, least) < 0 {
+				least = k
+			}
 		}
+		key = append(key[:0], least...)
 		of = of[:0]
 		left := 0
 		for i, d := range heads {
-			if d.key() == key {
+			if bytes.Equal(d.key(), key) {
 				of = append(of, held{d.source, d.rows[d.at]})
 				ok, err := d.next()
 				if err != nil {
@@ -288,27 +294,48 @@ type dictionary struct {
 	source int
 	page   int // the next one
 	at     int
-	keys   []string
+	keys   []byte // of the page
+	ends   []int  // where each of them ends
 	rows   []rowSet
 	unit   []byte
-	bytes  []byte // of the keys, and where each ends
-	ends   []int
+	last   []byte
 }
 
-func (d *dictionary) key() string { return d.keys[d.at] }
+// key is a view that the next page ends.
+func (d *dictionary) key() []byte {
+	from := 0
+	if d.at > 0 {
+		from = d.ends[d.at-1]
+	}
+	return d.keys[from:d.ends[d.at]]
+}
+
+// start moves to the first value; ok is false where there is none.
+func (d *dictionary) start() (ok bool, err error) {
+	if d.at = 0; d.page == 1 {
+		return len(d.ends) > 0, nil // its page is at hand
+	}
+	d.page = 0
+	return d.nextPage()
+}
 
 // next moves to the next value; ok is false after the last.
 func (d *dictionary) next() (ok bool, err error) {
-	last := ""
-	if d.at++; d.at < len(d.keys) {
+	if d.at++; d.at < len(d.ends) {
 		return true, nil
 	}
-	if n := len(d.keys); n > 0 {
-		last = d.keys[n-1]
+	d.at--
+	d.last = append(d.last[:0], d.key()...)
+	if ok, err = d.nextPage(); ok && bytes.Compare(d.key(), d.last) <= 0 {
+		return false, index.Broken(name+" page", "page %d does not go on after the one before", d.page-1)
 	}
-	r, n, first := (*bytescan.Reader)(nil), 0, d.page == 0
+	return ok, err
+}
+
+func (d *dictionary) nextPage() (ok bool, err error) {
+	r, n := (*bytescan.Reader)(nil), 0
 	switch {
-	case d.inline != nil && first:
+	case d.inline != nil && d.page == 0:
 		r, n = bytescan.NewReader(name+" dictionary", d.inline), d.values
 	case d.page < len(d.pages):
 		p := d.pages[d.page]
@@ -320,23 +347,11 @@ func (d *dictionary) next() (ok bool, err error) {
 		return false, nil
 	}
 	d.page++
-	d.at, d.rows, d.bytes, d.ends = 0, d.rows[:0], d.bytes[:0], d.ends[:0]
+	d.at, d.rows, d.keys, d.ends = 0, slices.Grow(d.rows[:0], n), slices.Grow(d.keys[:0], r.Left()), slices.Grow(d.ends[:0], n)
 	d.readPage(r, n, func(key []byte) bool {
-		d.bytes = append(d.bytes, key...)
-		d.ends = append(d.ends, len(d.bytes))
+		d.keys = append(d.keys, key...)
+		d.ends = append(d.ends, len(d.keys))
 		return true
 	}, func(s rowSet, _ bool) { d.rows = append(d.rows, s) })
-	if err := r.Done(); err != nil {
-		return false, err
-	}
-	all, from := string(d.bytes), 0
-	d.keys = d.keys[:0]
-	for _, end := range d.ends {
-		d.keys = append(d.keys, all[from:end])
-		from = end
-	}
-	if !first && d.keys[0] <= last {
-		return false, index.Broken(name+" page", "page %d does not go on after the one before", d.page-1)
-	}
-	return true, nil
+	return len(d.ends) > 0, r.Done()
 }
