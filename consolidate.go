@@ -34,6 +34,8 @@ type ConsolidateReport struct {
 // has is left behind. No data file is read. Answers stay the same at every moment; old bundles stay for readers until a vacuum.
 // Syncs do the same where a tier is full; dryRun only tells.
 func (t *Table) Consolidate(ctx context.Context, dryRun bool) (*ConsolidateReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	start := time.Now()
 	if _, err := t.mounted(ctx); err != nil {
 		return nil, err

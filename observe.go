@@ -65,6 +65,44 @@ func (r *Rows) observed(ctx context.Context, err error) {
 	}
 }
 
+// metered counts what is asked of storage under the returned context until end is called.
+func (t *Table) metered(ctx context.Context) (_ context.Context, end func()) {
+	used := &store.Counter{}
+	return store.WithCounter(ctx, used), func() { t.client.metrics.IO(ioOf(used.Usage())) }
+}
+
+// synced reports a sync to the metrics, and where the indexes stand after it; one that its caller ended counts for nothing.
+func (t *Table) synced(ctx context.Context, err error) {
+	m := t.client.metrics
+	if m == nil || ctx.Err() != nil {
+		return
+	}
+	m.Synced(t.name, err, time.Now())
+	t.mu.Lock()
+	v := t.version
+	t.mu.Unlock()
+	if v == nil || v.Broken() != nil {
+		return
+	}
+	s, err := t.snapshot(ctx, "")
+	if err != nil {
+		return // nobody knows how the table stands
+	}
+	if v, err = v.Full(ctx); err != nil {
+		return
+	}
+	st := statusOf(s)
+	t.stands(st, s, v)
+	coverage := map[string]float64{}
+	for _, x := range st.Indexes {
+		coverage[x.Expr] = 1
+		if x.Total > 0 {
+			coverage[x.Expr] = float64(x.Covered) / float64(x.Total)
+		}
+	}
+	m.Standing(t.name, time.Duration(st.LagSeconds*float64(time.Second)), coverage)
+}
+
 func ioOf(u store.Usage) telemetry.IO {
 	return telemetry.IO{Requests: u.Requests(), BytesRead: u.BytesRead, BytesWritten: u.BytesWritten}
 }

@@ -3,15 +3,19 @@ package skomer_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
@@ -172,4 +176,84 @@ func TestShadowCheckQuarantinesAKind(t *testing.T) {
 	n, stats := count(t, w.Table, skomer.Query{Where: "v = 21"})
 	require.Equal(t, 1, n, w.log.String())
 	require.Empty(t, stats.IndexesUsed)
+}
+
+// limited is a store that may be full.
+type limited struct {
+	store.Store
+	full atomic.Bool
+}
+
+func (s *limited) PutNew(ctx context.Context, key string, r io.ReadSeeker) (store.Tag, error) {
+	if s.full.Load() {
+		return "", fault.New(fault.Exhausted, key, "the store is full")
+	}
+	return s.Store.PutNew(ctx, key, r)
+}
+
+// TestMaintenanceIsCounted: every operation that looks after an overlay reports what it asked of storage, and a sync how it ended and where
+// the indexes stand after it.
+func TestMaintenanceIsCounted(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	made, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: idSchema, Start: time.Now().Add(-time.Hour)})
+	require.NoError(t, err)
+	s := &smallTable{Table: made, dir: dir}
+	s.add(t, 1, 2, 3)
+	w := &watched{metrics: prometheus.NewRegistry()}
+	overlays := &limited{Store: local.New()}
+	c, err := skomer.New(skomer.Config{OverlayRoot: s.overlays(), MaxStaleness: 1, Metrics: w.metrics}.
+		WithStores(nil, func(location string) (store.Store, string, error) { return overlays, location, nil }))
+	require.NoError(t, err)
+	w.Table, err = c.Open(ctx, s.Location(), skomer.TableOptions{})
+	require.NoError(t, err)
+	t.Cleanup(w.Close)
+	require.NoError(t, w.Mount(ctx))
+	for _, expr := range []string{"bloom(v)", "ordered(v)"} {
+		_, err = w.AddIndex(ctx, expr)
+		require.NoError(t, err)
+	}
+	asked := func(what string, f func() error) {
+		t.Helper()
+		requests, read := w.value(t, "skomer_io_requests_total"), w.value(t, "skomer_io_bytes_read_total")
+		require.NoError(t, f(), what)
+		require.Greater(t, w.value(t, "skomer_io_requests_total"), requests, what)
+		require.Greater(t, w.value(t, "skomer_io_bytes_read_total"), read, what)
+	}
+	sync := func() error { _, err := w.Sync(ctx, skomer.SyncOptions{}); return err }
+	table := []string{"table", s.Location()}
+	began := float64(time.Now().UnixMilli()) / 1000
+	asked("sync", sync)
+	require.Equal(t, 1.0, w.value(t, "skomer_syncs_total", "outcome", "ok"))
+	require.GreaterOrEqual(t, w.value(t, "skomer_sync_last_success_timestamp_seconds", table...), began)
+	require.Zero(t, w.value(t, "skomer_sync_lag_seconds", table...))
+	require.Equal(t, 1.0, w.value(t, "skomer_index_coverage_ratio", append(table, "index", "ordered(v)")...))
+	require.Equal(t, 2.0, w.value(t, "skomer_index_coverage_ratio", table...), "of both indexes")
+	require.Positive(t, w.value(t, "skomer_io_bytes_written_total"))
+
+	s.add(t, 4, 5, 6)
+	overlays.full.Store(true)
+	require.Error(t, sync())
+	overlays.full.Store(false)
+	require.Equal(t, 1.0, w.value(t, "skomer_syncs_total", "outcome", "ok"))
+	require.Equal(t, 1.0, w.value(t, "skomer_syncs_total", "outcome", "exhausted"))
+	require.InDelta(t, 3600, w.value(t, "skomer_sync_lag_seconds", table...), 600)
+	require.Equal(t, 0.5, w.value(t, "skomer_index_coverage_ratio", append(table, "index", "bloom(v)")...))
+
+	followed, stop := context.WithCancel(ctx)
+	require.NoError(t, w.Follow(followed, skomer.FollowOptions{Every: time.Millisecond, Synced: func(_ *skomer.SyncReport, err error) {
+		require.NoError(t, err)
+		stop()
+	}}))
+	require.Equal(t, 2.0, w.value(t, "skomer_syncs_total", "outcome", "ok"))
+	require.Zero(t, w.value(t, "skomer_sync_lag_seconds", table...))
+	require.Equal(t, 2.0, w.value(t, "skomer_index_coverage_ratio", table...))
+
+	asked("repair", func() error { _, err := w.Repair(ctx, false); return err })
+	asked("scrub", func() error { _, err := w.Scrub(ctx, skomer.ScrubOptions{}); return err })
+	asked("reindex", func() error { _, err := w.Reindex(ctx, "", true, skomer.SyncOptions{}); return err })
+	asked("consolidate", func() error { _, err := w.Consolidate(ctx, false); return err })
+	require.Zero(t, w.value(t, "skomer_vacuum_artifacts_purged"))
+	asked("vacuum", func() error { _, err := w.Vacuum(ctx, skomer.VacuumOptions{Retain: 1, Grace: -1}); return err })
+	require.Positive(t, w.value(t, "skomer_vacuum_artifacts_purged"))
 }

@@ -34,6 +34,8 @@ type RepairReport struct {
 // refusals that are damaged go and are made anew; so do damaged lists of the overlay, and the next sync builds what only they knew of.
 // With dryRun it only reports.
 func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	start := time.Now()
 	y, s, done, err := t.syncer(ctx, 0)
 	if err != nil {
@@ -110,6 +112,8 @@ type ScrubReport struct {
 // Scrub reads everything that the overlay's newest version names, and the data files under it, again, from storage, and compares it with
 // the checksums that were recorded when it was written. What differs is withdrawn; the next sync or repair builds it anew. A scrub that ends early is gone on with by the next one.
 func (t *Table) Scrub(ctx context.Context, o ScrubOptions) (*ScrubReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	y, s, done, err := t.syncer(ctx, 0)
 	if err != nil {
 		return nil, err
@@ -134,6 +138,8 @@ func (t *Table) Scrub(ctx context.Context, o ScrubOptions) (*ScrubReport, error)
 // Reindex builds the artifacts of an index anew that an older format of its kind made or that has other parameters than the index has
 // now; of every index where name is empty. The old ones answer until they are replaced. all builds every artifact.
 func (t *Table) Reindex(ctx context.Context, name string, all bool, o SyncOptions) (*SyncReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	start := time.Now()
 	id := ""
 	if name != "" {

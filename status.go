@@ -22,13 +22,8 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Status{
-		Table: t.name, TableUUID: s.TableUUID, Overlay: t.where, SnapshotID: s.ID, Files: s.Files.Len(),
-		Indexes: []Index{}, Rejected: map[string]int64{}, Warnings: []string{},
-	}
-	for _, n := range s.Files.Records {
-		st.Rows += n
-	}
+	st := statusOf(s)
+	st.Table, st.Overlay = t.name, t.where
 	v, err := t.overlay.Latest(ctx)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -38,6 +33,23 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	t.saw(v)
+	t.stands(st, s, v)
+	return st, t.fileMaps(ctx, st, s, v, lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID})
+}
+
+// statusOf is the status of a table that is not mounted.
+func statusOf(s *facts.Snapshot) *Status {
+	st := &Status{
+		TableUUID: s.TableUUID, SnapshotID: s.ID, Files: s.Files.Len(), Indexes: []Index{}, Rejected: map[string]int64{}, Warnings: []string{},
+	}
+	for _, n := range s.Files.Records {
+		st.Rows += n
+	}
+	return st
+}
+
+// stands fills in what a version says of the snapshot.
+func (t *Table) stands(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
 	st.LastSync = timeOf(v.Upstream().LastSyncMs)
 	st.LagSeconds = lag(t.metadata().Snapshots(), s.ID, st.SyncedSnapshot, st.LastSync, time.Now()).Seconds()
@@ -59,7 +71,6 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 		})
 	}
 	t.coverage(st, s, v)
-	return st, t.fileMaps(ctx, st, s, v, lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID})
 }
 
 // unbuildable is why an index can not be built on the table as it is now, or "".

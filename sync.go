@@ -69,6 +69,14 @@ func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 }
 
 func (t *Table) sync(ctx context.Context, o SyncOptions, idle time.Duration) (*SyncReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
+	r, err := t.syncOnce(ctx, o, idle)
+	t.synced(ctx, err)
+	return r, err
+}
+
+func (t *Table) syncOnce(ctx context.Context, o SyncOptions, idle time.Duration) (*SyncReport, error) {
 	start := time.Now()
 	y, s, done, err := t.syncer(ctx, o.Workers)
 	if err != nil {

@@ -44,6 +44,8 @@ type VacuumReport = maintain.VacuumReport
 // Vacuum deletes what only overlay versions need that are not retained, what no version ever named, and what is about data files that no
 // retained snapshot of the table has. Builds that died are revoked. Queries and builds go on meanwhile.
 func (t *Table) Vacuum(ctx context.Context, o VacuumOptions) (*VacuumReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
@@ -123,6 +125,8 @@ func removeEmpty(root string) {
 // PurgeIndex drops an index, named by id or by its expression, and deletes at once what only it needs. Bundles that hold other
 // indexes, too, stay until they are consolidated.
 func (t *Table) PurgeIndex(ctx context.Context, name string) (*Index, *VacuumReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	v, err := t.mounted(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -142,6 +146,8 @@ func (t *Table) PurgeIndex(ctx context.Context, name string) (*Index, *VacuumRep
 // Purge ends the mount and deletes the overlay: every index, artifact and version. What stays is the record of the newest version, a few
 // hundred bytes, so that its number is never used again.
 func (t *Table) Purge(ctx context.Context) (*VacuumReport, error) {
+	ctx, end := t.metered(ctx)
+	defer end()
 	const enough = 16 // versions: that all of them are damaged is not to be expected
 	history, err := t.overlay.History(ctx, enough)
 	if fault.Is(err, fault.NotFound) {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +43,45 @@ func TestMetricsWhileACommandRuns(t *testing.T) {
 	a.closeTables()
 	_, err = get()
 	require.Error(t, err, "it ends with the command")
+}
+
+// TestFollowerIsMonitored: what a command that follows a table serves to Prometheus tells of its syncs.
+func TestFollowerIsMonitored(t *testing.T) {
+	s := newShell(t)
+	s.run("mount", "TABLE")
+	s.run("index", "add", "TABLE", "bloom(flight_id)")
+	ctx, stop := context.WithCancel(t.Context())
+	hints, out := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		code := Run(ctx, []string{"sync", s.flights, "--follow", "10ms", "--metrics-listen", "127.0.0.1:0"}, io.Discard, out)
+		_ = out.Close()
+		ended <- code
+	}()
+	lines := bufio.NewScanner(hints)
+	address := ""
+	for address == "" && lines.Scan() {
+		_, address, _ = strings.Cut(lines.Text(), "metrics at ")
+	}
+	require.NotEmpty(t, address)
+	go func() { _, _ = io.Copy(io.Discard, hints) }()
+	client := http.Client{Timeout: 10 * time.Second}
+	body := ""
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(body, "skomer_sync_last_success_timestamp_seconds{"); time.Sleep(20 * time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "no sync was counted\n%s", body)
+		r, err := client.Get(address)
+		require.NoError(t, err)
+		raw, err := io.ReadAll(r.Body)
+		require.NoError(t, err)
+		require.NoError(t, r.Body.Close())
+		body = string(raw)
+	}
+	require.Contains(t, body, `skomer_syncs_total{outcome="ok"}`)
+	require.Contains(t, body, `skomer_index_coverage_ratio{index="bloom(flight_id)",table="`+s.flights+`"} 1`)
+	require.Contains(t, body, `skomer_sync_lag_seconds{table="`+s.flights+`"} 0`)
+	require.Regexp(t, `skomer_io_bytes_read_total [1-9]`, body)
+	stop()
+	require.Zero(t, <-ended)
 }
 
 func TestLogFlags(t *testing.T) {
