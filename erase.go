@@ -84,13 +84,13 @@ func (t *Table) Erase(ctx context.Context, o EraseOptions) (*EraseReport, error)
 	if err := t.owns(v.Table()); v.Broken() == nil && err != nil {
 		return nil, err
 	}
-	known, err := t.holders(ctx, out)
-	if err != nil {
+	known := map[maintain.DataFile]bool{}
+	if err := t.holders(ctx, known, out); err != nil {
 		return nil, err
 	}
 	vacuum := t.vacuum()
 	vacuum.DryRun, vacuum.AllowEmpty, vacuum.Snapshots = o.DryRun, true, t.everySnapshot()
-	e := maintain.Erase{Vacuum: vacuum, Known: known, Deadline: o.Deadline}
+	e := maintain.Erase{Vacuum: vacuum, Known: known, Deadline: o.Deadline, Refresh: t.knowing(known, out)}
 	r, err := e.Run(ctx)
 	out.EraseReport, out.Finished = *r, time.Now().UTC()
 	out.nameIndexes(v)
@@ -136,19 +136,38 @@ func (t *Table) forgetCaches(out *EraseReport) {
 	}
 }
 
-// holders is the data files of all retained snapshots, and whether they hold rows that match, whatever deletes hide.
-func (t *Table) holders(ctx context.Context, out *EraseReport) (map[maintain.DataFile]bool, error) {
-	known := map[maintain.DataFile]bool{}
+// knowing adds the data files that the table got since they were last looked at.
+func (t *Table) knowing(known map[maintain.DataFile]bool, out *EraseReport) func(context.Context) error {
+	seen := t.metadata()
+	return func(ctx context.Context) error {
+		if err := t.refresh(ctx); err != nil {
+			return err
+		}
+		now := t.metadata()
+		if now == seen {
+			return nil
+		}
+		out.TableHas = []TableHolds{}
+		err := t.holders(ctx, known, out)
+		if err == nil {
+			seen = now
+		}
+		return err
+	}
+}
+
+// holders adds the data files of all retained snapshots, and whether they hold rows that match, whatever deletes hide.
+func (t *Table) holders(ctx context.Context, known map[maintain.DataFile]bool, out *EraseReport) error {
 	now, err := t.snapshot(ctx, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	snapshots := append([]func(context.Context) (*facts.Snapshot, error){func(context.Context) (*facts.Snapshot, error) { return now, nil }}, t.everySnapshot()...)
 	seen := map[int64]bool{}
 	for _, read := range snapshots {
 		s, err := read(ctx)
 		if err != nil {
-			return nil, fault.About("a retained snapshot of the table", err)
+			return fault.About("a retained snapshot of the table", err)
 		}
 		if seen[s.ID] {
 			continue
@@ -162,15 +181,15 @@ func (t *Table) holders(ctx context.Context, out *EraseReport) (map[maintain.Dat
 		}
 		tree, schema, err := bindErased(out.Where, now, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		holds, err := t.holdersIn(ctx, physical(s, schema), tree, known, out)
 		if err == nil && holds {
 			err = t.stillShown(ctx, s, schema, tree, s.ID == now.ID, out)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return known, nil
+	return nil
 }

@@ -56,8 +56,39 @@ type claim struct {
 	done     sync.WaitGroup
 }
 
+// announce declares that objects with the id in their names are about to be written, and renews the declaration until end. It gives
+// nil where values were erased since the version that this was planned on: the erasure may have ended, and knew nothing of what was read
+// before. Of what holds no values planned is nil.
+func announce(ctx context.Context, o *overlay.Overlay, planned *overlay.Version, id string) (*claim, error) {
+	c, err := begin(ctx, o, overlay.InFlight{BuildID: id, StartedMs: time.Now().UnixMilli(), Writer: writer()})
+	if err != nil || planned == nil {
+		return c, err
+	}
+	now, err := o.Latest(ctx)
+	if err == nil && !erasedSince(now, planned) {
+		return c, nil
+	}
+	return nil, errors.Join(err, c.end(ctx))
+}
+
+// erasedSince tells that what was planned on a version may hold values that were erased.
+func erasedSince(now, planned *overlay.Version) bool { return now.ErasedIn() > planned.Number() }
+
 // declare announces a build, renews the declaration until end, and tells which targets a live claim that came first holds.
 func declare(ctx context.Context, o *overlay.Overlay, f overlay.InFlight) (*claim, map[hashedTarget]bool, error) {
+	c, err := begin(ctx, o, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	taken, err := c.taken(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, c.end(ctx))
+	}
+	return c, taken, nil
+}
+
+// begin announces a build and renews the declaration until end.
+func begin(ctx context.Context, o *overlay.Overlay, f overlay.InFlight) (*claim, error) {
 	f.Host, f.PID, f.Process = process.host, process.pid, process.id
 	c := &claim{overlay: o, declared: f, stop: make(chan struct{})}
 	process.active.Store(f.BuildID, true)
@@ -65,22 +96,19 @@ func declare(ctx context.Context, o *overlay.Overlay, f overlay.InFlight) (*clai
 	if c.tag, err = o.Declare(ctx, f); err != nil {
 		process.active.Delete(f.BuildID)
 		_ = withdraw(ctx, o, f.BuildID) // it may be there all the same; at worst others wait for its lease
-		return nil, nil, err
-	}
-	taken, err := c.taken(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(err, c.end(ctx))
+		return nil, err
 	}
 	c.done.Go(func() { c.renew(ctx) })
-	return c, taken, nil
+	return c, nil
 }
 
 // shielded runs write with the id of a build that is declared meanwhile. No vacuum deletes what write uploads under names with the id
-// before it has committed it; where one took the build for dead all the same, the commit leaves out what has the id as its Build.
-func shielded(ctx context.Context, o *overlay.Overlay, write func(id string) error) (err error) {
+// before it has committed it; where one took the build for dead all the same, the commit leaves out what has the id as its Build. Nothing
+// is written where values were erased since the version that this was planned on, as announce has it.
+func shielded(ctx context.Context, o *overlay.Overlay, planned *overlay.Version, write func(id string) error) (err error) {
 	id := uuid.NewString()
-	c, _, err := declare(ctx, o, overlay.InFlight{BuildID: id, StartedMs: time.Now().UnixMilli(), Writer: writer()})
-	if err != nil {
+	c, err := announce(ctx, o, planned, id)
+	if c == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.end(ctx)) }()

@@ -59,6 +59,10 @@ func (w *consolidation) merge(ctx context.Context, task []parcel) (done bool, er
 		return false, err
 	}
 	defer func() { err = errors.Join(err, claim.end(ctx)) }()
+	now, err := w.Overlay.Latest(ctx)
+	if err != nil || erasedSince(now, w.version) {
+		return false, err
+	}
 	if m.contended(members, taken) {
 		for _, p := range task {
 			w.report.Passed[p.bundle] = "somebody else is building or consolidating some of its files"

@@ -28,6 +28,8 @@ type Erase struct {
 	// Known is the data files of all snapshots that the table retains, and whether each is to be forgotten. One that is not
 	// listed is.
 	Known map[DataFile]bool
+	// Refresh adds to Known what the table got since. It is called in each pass after the newest version was read; nil: Known is final.
+	Refresh func(context.Context) error
 	// Deadline is how long builds under way are waited for.
 	Deadline time.Duration
 }
@@ -103,7 +105,7 @@ func (e *erasing) run(ctx context.Context) error {
 			e.report.Left = under
 			return e.tellKept(ctx)
 		}
-		quiet = len(under) == 0
+		quiet = !did && len(under) == 0 // what was declared before the commit may have ended since the listing
 		if len(under) > 0 && !did && !pause(ctx, min(erasePoll, max(time.Until(until), time.Millisecond))) {
 			return context.Cause(ctx)
 		}
@@ -118,6 +120,11 @@ func (e *erasing) pass(ctx context.Context) (did bool, under []Unfinished, err e
 	e.cleaning = w
 	if err := w.look(ctx); err != nil {
 		return false, nil, err
+	}
+	if e.Refresh != nil { // what the version has of files that came meanwhile, or builds under way are about, is known then
+		if err := e.Refresh(ctx); err != nil {
+			return false, nil, err
+		}
 	}
 	found, err := e.find(ctx)
 	if err != nil {
@@ -175,14 +182,16 @@ func (e *erasing) commit(ctx context.Context, found *traces, builds, ended []str
 
 // builds tells which builds under way are to be revoked, which of them have ended without withdrawing, and what of the others to tell.
 func (e *erasing) builds() (revoke, ended []string, under []Unfinished) {
-	hashes := map[string]bool{}
+	kept := map[string]bool{}
 	for f, forget := range e.Known {
-		if forget {
-			hashes[fileHash(f.Path)] = true
+		if hash := fileHash(f.Path); forget {
+			kept[hash] = false
+		} else if _, known := kept[hash]; !known {
+			kept[hash] = true
 		}
 	}
 	for _, f := range e.flights {
-		reads := len(f.Files) == 0 || slices.ContainsFunc(f.Files, func(h string) bool { return hashes[h] })
+		reads := len(f.Files) == 0 || slices.ContainsFunc(f.Files, func(h string) bool { return !kept[h] })
 		switch {
 		case e.over(f):
 			ended = append(ended, f.BuildID)

@@ -1,13 +1,22 @@
 package maintain
 
 import (
+	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/skomerdb/skomer/internal/build"
+	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/parquetio"
+	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/faulty"
+	"github.com/skomerdb/skomer/internal/store/local"
+	"github.com/skomerdb/skomer/internal/wave"
 )
 
 // eraser is an erasure of the world's overlay by way of a store, of the files that are to be forgotten, beside those that are not.
@@ -58,6 +67,82 @@ func TestAnErasureThatReadsWrongBytesAndIsCutShortLosesNothing(t *testing.T) {
 			}
 			if done == 0 {
 				break
+			}
+		}
+	}
+}
+
+// TestWhatWasPlannedBeforeAnErasureIsNotWrittenAfterIt: a sync sleeps just before it declares something, for each thing that it declares in
+// turn, and wakes up when an erasure has ended that could not know of it. It writes nothing of the files that were forgotten, not even an object
+// that no version names.
+func TestWhatWasPlannedBeforeAnErasureIsNotWrittenAfterIt(t *testing.T) {
+	for nth := 1; ; nth++ {
+		g := newGround(t, randomOf(t))
+		g.made.Append(t, 3, 50)
+		g.mount()
+		s := g.snapshot()
+		forgotten := s.Files.Stated[0]
+		erased := false
+		st := faulty.New(g.store, 1, faulty.Rule{
+			Op: faulty.PutNew, Nth: nth, Key: func(key string) bool { return strings.Contains(key, "/inflight/") },
+			Do: func(context.Context, faulty.Op, string) {
+				known := map[DataFile]bool{}
+				for i, path := range s.Files.Stated {
+					known[DataFile{path, s.Files.Size[i], s.Files.Records[i]}] = path == forgotten
+				}
+				o := overlay.Open(g.store, "o", overlay.Options{})
+				r, err := (&Erase{Vacuum: &Vacuum{Overlay: o, Store: g.store, AllowEmpty: true}, Known: known}).Run(t.Context())
+				o.Close()
+				require.NoError(t, err)
+				require.Empty(t, r.Left)
+				erased = true
+			},
+		})
+		o := overlay.Open(st, "o", overlay.Options{})
+		y := Syncer{
+			Overlay: o, Store: st, Phases: []Phase{MergeSketches(), MapFiles(wave.NewRuns(1 << 20)), Consolidate(g.consolidator(s))},
+			Build: &build.Builder{Store: local.New(), Footers: parquetio.NewFooters(1 << 20), TempDir: t.TempDir()},
+		}
+		_, err := y.Sync(t.Context(), s)
+		o.Close()
+		require.NoError(t, err)
+		if !erased {
+			require.Greater(t, nth, 2)
+			return
+		}
+		g.holdsNothingOf(forgotten)
+	}
+}
+
+// holdsNothingOf requires that no bundle and no run of the store was built from a file.
+func (g *ground) holdsNothingOf(path string) {
+	g.Helper()
+	infos, err := listAll(g.Context(), g.store, "o/")
+	require.NoError(g, err)
+	for _, in := range infos {
+		switch {
+		case strings.HasPrefix(in.Key, "o/stats/"):
+			v, err := g.o.Latest(g.Context())
+			require.NoError(g, err)
+			names := map[string]bool{}
+			for _, d := range v.EveryDerived() {
+				names["o/"+d.Key] = true
+			}
+			require.True(g, names[in.Key], "%s is left", in.Key)
+		case strings.Contains(in.Key, "-map"):
+			raw := g.store.Fetch(g.Context(), []store.Read{{Key: in.Key}})[0]
+			require.NoError(g, raw.Err)
+			key := filemap.PathKey(path)
+			require.NotContains(g, string(raw.Data[0]), string(key[:]), in.Key)
+		case strings.HasPrefix(in.Key, "o/data/") && in.Size > 0:
+			b, err := bundle.Open(g.Context(), g.store, in.Key)
+			require.NoError(g, err)
+			for i := range b.Artifacts {
+				records, errs := b.Lineages(g.Context(), []int{i})
+				require.NoError(g, errs[0])
+				for _, f := range records[0].Files {
+					require.NotEqual(g, path, f.Path, in.Key)
+				}
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func (k *keeper) pack(ctx context.Context, manifests []lake.Manifest, remove []o
 	if len(manifests) == 0 {
 		return k.commit(ctx, nil, remove)
 	}
-	return shielded(ctx, k.Overlay, func(id string) error {
+	return shielded(ctx, k.Overlay, k.Version, func(id string) error {
 		put, err := k.write(ctx, id, manifests)
 		if err != nil {
 			return err

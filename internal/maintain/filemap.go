@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -333,9 +332,9 @@ func (k *keeping) lineage() lineage.Options {
 // read makes and publishes a run over files. It returns those whose column is found in another way than in the first of them.
 func (k *keeping) read(ctx context.Context, files []build.File) (later []build.File, err error) {
 	id := uuid.NewString()
-	c, _, err := declare(ctx, k.Overlay, overlay.InFlight{BuildID: id, Bundle: k.Overlay.DataKey(id + "-map0-0.puffin"), StartedMs: time.Now().UnixMilli(), Writer: writer()})
-	if err != nil {
-		return nil, err
+	c, err := announce(ctx, k.Overlay, k.Version, id)
+	if c == nil {
+		return nil, err // or the next sync reads them
 	}
 	defer func() { err = errors.Join(err, c.end(ctx)) }()
 	res, err := k.Build.Build(ctx, build.Unit{ID: id, Snapshot: k.Snapshot, Files: files, Maps: []build.Index{k.index}})

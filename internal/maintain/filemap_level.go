@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -131,9 +130,9 @@ func (k *keeping) merge(ctx context.Context, sources []*wave.ListedRun) (err err
 		return k.commit(ctx, overlay.ReplaceDerived(nil, made))
 	}
 	id := uuid.NewString()
-	c, _, err := declare(ctx, k.Overlay, overlay.InFlight{BuildID: id, Bundle: k.Overlay.DataKey(id + "-map0-0.puffin"), StartedMs: time.Now().UnixMilli(), Writer: writer()})
-	if err != nil {
-		return err
+	c, err := announce(ctx, k.Overlay, k.Version, id)
+	if c == nil {
+		return err // or the next sync merges them
 	}
 	defer func() { err = errors.Join(err, c.end(ctx)) }()
 	m, err := k.write(ctx, id, sources)

@@ -145,7 +145,7 @@ func (r *run) finish(ctx context.Context) error {
 	if lists == nil {
 		return r.record(ctx, overlay.Synced(now))
 	}
-	return shielded(ctx, r.Overlay, func(id string) error {
+	return shielded(ctx, r.Overlay, nil, func(id string) error {
 		merge, err := r.refused.merged(ctx, r.Store, r.Overlay, id, lists, r.stillThere())
 		if err != nil {
 			return err

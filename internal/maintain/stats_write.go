@@ -89,7 +89,7 @@ func (m *merging) publish(ctx context.Context) error {
 	if _, err := m.file.Finish(map[string]string{"created-by": "skomer"}); err != nil {
 		return err
 	}
-	return shielded(ctx, m.Overlay, func(id string) error { return m.upload(ctx, id) })
+	return shielded(ctx, m.Overlay, m.Version, func(id string) error { return m.upload(ctx, id) })
 }
 
 // upload is publish as a declared build.

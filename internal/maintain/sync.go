@@ -348,11 +348,19 @@ func (r *run) declaration(id string, in build.Unit, u unit) overlay.InFlight {
 	return out
 }
 
-// yield leaves out the files that somebody else is building an index of, or has built since the unit was planned.
+// yield leaves out the files that somebody else is building an index of, or has built since the unit was planned. Where values were
+// erased since then, it leaves out all: they are planned anew, on the table as it is now.
 func (r *run) yield(ctx context.Context, in *build.Unit, u unit, taken map[hashedTarget]bool) error {
 	v, err := r.Overlay.Latest(ctx)
 	if err != nil {
 		return err
+	}
+	if erasedSince(v, r.base) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.busy += len(in.Files)
+		in.Files = nil
+		return r.overtaken(ctx)
 	}
 	kept := in.Files[:0]
 	var found []overlay.Placement

@@ -51,6 +51,10 @@ func (c erase) apply(_ context.Context, d *draft) error {
 	if err := d.mounted(); err != nil {
 		return err
 	}
+	if lost := d.base.warnings; len(lost) > 0 {
+		return fault.New(fault.Refused, lost[0].Part, "what version %d has of the erased files is not known, since a part of it cannot be read", d.base.number).
+			WithCause(lost[0].Reason).WithFix("skomer overlay recover TABLE")
+	}
 	paths := map[string]bool{}
 	all := slices.Clone(d.erased)
 	for i := range c.files {
