@@ -136,7 +136,8 @@ func (t *Table) Scrub(ctx context.Context, o ScrubOptions) (*ScrubReport, error)
 }
 
 // Reindex builds the artifacts of an index anew that an older format of its kind made or that has other parameters than the index has
-// now; of every index where name is empty. The old ones answer until they are replaced. all builds every artifact.
+// now; of every index where name is empty. The old ones answer until they are replaced. all builds every artifact. An index that was paused
+// or quarantined, and is named, is built anew as a whole and speaks again.
 func (t *Table) Reindex(ctx context.Context, name string, all bool, o SyncOptions) (*SyncReport, error) {
 	ctx, end := t.metered(ctx)
 	defer end()

@@ -190,7 +190,7 @@ func (r *Rows) quarantine(ctx context.Context, kinds []string) {
 			if d.Kind != kind {
 				continue
 			}
-			receipt, err := t.overlay.Commit(ctx, nil, overlay.Quarantine(d.ID, "a shadow check found other rows than a scan"))
+			receipt, err := t.overlay.Commit(ctx, nil, overlay.Quarantine(d.ID, "a shadow check found other rows than a scan; skomer reindex TABLE INDEX builds it anew"))
 			if err != nil {
 				log.ErrorContext(ctx, "an index could not be quarantined", "index", d.ID, "reason", err.Error())
 				continue

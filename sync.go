@@ -49,7 +49,8 @@ type SyncReport struct {
 	Skipped        map[string]string `json:"skipped"`  // data file → why it cannot be indexed
 	Declined       map[string]string `json:"declined"` // index id → why an artifact was not worth keeping
 	Swept          *Swept            `json:"swept,omitempty"`
-	Stopped        string            `json:"stopped,omitempty"` // why it ended before everything was built
+	Released       []string          `json:"released,omitempty"` // ids of indexes that were silent and speak again
+	Stopped        string            `json:"stopped,omitempty"`  // why it ended before everything was built
 	Seconds        float64           `json:"seconds"`
 }
 
@@ -116,7 +117,7 @@ func syncReport(r *maintain.Report, start time.Time) *SyncReport {
 	return &SyncReport{
 		SnapshotID: r.Snapshot.ID, OverlayVersion: r.Version.Number(), FilesIndexed: r.Files, Artifacts: r.Artifacts, Bundles: r.Bundles,
 		Carried: r.Carried, BytesRead: r.BytesRead, BytesWritten: r.BytesWritten, Cost: r.Cost, Skipped: r.Skipped, Declined: r.Declined,
-		Stopped: r.Stopped, Seconds: time.Since(start).Seconds(),
+		Released: r.Released, Stopped: r.Stopped, Seconds: time.Since(start).Seconds(),
 	}
 }
 

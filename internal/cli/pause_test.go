@@ -27,4 +27,12 @@ func TestPauseAndResume(t *testing.T) {
 	require.True(t, used())
 	require.NotContains(t, s.run("status", "TABLE"), "to see")
 	require.Equal(t, exitNotFound, s.try("index", "resume", "TABLE", "bloom(origin)").code)
+
+	s.run("index", "pause", "TABLE", "bloom(flight_id)", "--reason", "it lies")
+	require.NotContains(t, s.run("reindex", "TABLE"), "speaks again")
+	require.False(t, used())
+	require.Contains(t, s.run("reindex", "TABLE", "bloom(flight_id)"), "speaks again")
+	require.True(t, used())
+	require.Equal(t, before, s.run("query", "TABLE", "-w", where, "-o", "json"))
+	require.NotContains(t, s.run("status", "TABLE"), "it lies")
 }

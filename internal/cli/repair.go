@@ -166,7 +166,8 @@ func (a *app) scrubbed(r *skomer.ScrubReport) error {
 }
 
 const longReindex = `Builds anew the artifacts that an older format of their kind made, or that were made with other parameters than their index has now. The
-old ones answer until they are replaced. INDEX is an id or an expression; without it every index is looked at.`
+old ones answer until they are replaced. INDEX is an id or an expression; without it every index is looked at. An INDEX that was paused, or
+quarantined by a shadow check, is built anew as a whole and speaks again.`
 
 func (a *app) reindexCommand() *cobra.Command {
 	var all bool

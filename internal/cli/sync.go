@@ -183,6 +183,9 @@ func (a *app) showSync(r *skomer.SyncReport) error {
 	if r.Carried > 0 {
 		rows = append(rows, [2]string{"carried over", number(r.Carried)})
 	}
+	if len(r.Released) > 0 {
+		rows = append(rows, [2]string{"speaks again", strings.Join(r.Released, ", ")})
+	}
 	if s := r.Swept; s != nil {
 		rows = append(rows, [2]string{"swept", fmt.Sprintf("%s files, %s with another tag: %s with the same content, %s artifacts withdrawn",
 			number(s.Files), number(s.Changed), number(s.Restamped), number(s.Withdrawn))})

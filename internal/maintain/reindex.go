@@ -13,6 +13,9 @@ import (
 // Reindex builds anew, for the files of s, the artifacts of one index (id "" all of them) whose lineage tells another format of the
 // kind than is written now or other parameters than the index has; with all, every artifact. The old ones speak until theirs are
 // published in their place. An artifact whose lineage cannot be read is repair's business.
+//
+// An index in quarantine that is named by its id is built anew as a whole. Once it is, everything that was made of it before goes, and it
+// speaks again.
 func (y *Syncer) Reindex(ctx context.Context, s *facts.Snapshot, id string, all bool) (*Report, error) {
 	r, ctx, err := y.begin(ctx, s)
 	if err != nil {
@@ -23,6 +26,39 @@ func (y *Syncer) Reindex(ctx context.Context, s *facts.Snapshot, id string, all 
 }
 
 func (r *run) reindex(ctx context.Context, id string, all bool) error {
+	_, silent := r.report.Version.Quarantined(id)
+	old := r.report.Version
+	if err := r.renew(ctx, id, all || silent); err != nil || !silent || r.report.Stopped != "" {
+		return err
+	}
+	return r.release(ctx, id, old)
+}
+
+// release takes what an older version has of an index out of the newest, and ends the index's quarantine.
+func (r *run) release(ctx context.Context, id string, old *overlay.Version) error {
+	var keys []overlay.Key
+	old.Each(func(a overlay.ArtifactInfo) bool {
+		if a.IndexID == id {
+			keys = append(keys, a.Key())
+		}
+		return true
+	})
+	changes := []overlay.Change{overlay.Retire(keys...), overlay.Release(id)}
+	for _, e := range old.EveryDerived() {
+		if e.Index == id {
+			changes = append(changes, overlay.ReplaceDerived(nil, []overlay.Derived{e}))
+		}
+	}
+	receipt, err := r.Overlay.Commit(ctx, r.report.Version, changes...)
+	if err != nil {
+		return err
+	}
+	r.report.Version, r.report.Released = receipt.Version, []string{id}
+	return nil
+}
+
+// renew builds anew what is outmoded, or all.
+func (r *run) renew(ctx context.Context, id string, all bool) error {
 	var infos []overlay.ArtifactInfo
 	r.report.Version.Each(func(a overlay.ArtifactInfo) bool {
 		if id == "" || a.IndexID == id {

@@ -46,7 +46,8 @@ type Report struct {
 	// Skipped is the data files that cannot be indexed, Declined the indexes of which an artifact was not worth keeping.
 	Skipped, Declined map[string]string
 	Swept             Swept
-	Stopped           string // why the sync ended before everything was built; "" if it did not
+	Released          []string // indexes that were in quarantine and speak again
+	Stopped           string   // why the sync ended before everything was built; "" if it did not
 }
 
 // Limits bound a sync. The zero value sets none.
