@@ -36,5 +36,8 @@ func (a *age) Set(text string) error {
 	return nil
 }
 
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *age) UnmarshalText(text []byte) error { return a.Set(string(text)) }
+
 // Type implements pflag.Value.
 func (*age) Type() string { return "duration" }

@@ -28,6 +28,7 @@ type app struct {
 	started   bool               // arguments were understood
 	made      *skomer.Client     // nil: not yet
 	tables    []*skomer.Table    // to be closed at the end
+	erasing   erasing            // what the configuration says of erasures
 	atEnd     []func()           // after that
 	metricsAt string             // address at which metrics are served
 	flags     struct {
@@ -176,7 +177,7 @@ func (a *app) config() (config skomer.Config, err error) {
 	if a.flags.catalog != "" {
 		config.DefaultCatalog = a.flags.catalog
 	}
-	config.ShadowShare = s.ShadowChecks
+	config.ShadowShare, a.erasing = s.ShadowChecks, s.Erase
 	if err := s.Planning.apply(&config); err != nil {
 		return config, err
 	}

@@ -27,6 +27,7 @@ type settings struct {
 	ShadowChecks float64 `yaml:"shadow-checks"`
 	// Planning is the knobs of the cost rule.
 	Planning planning  `yaml:"planning"`
+	Erase    erasing   `yaml:"erase"`
 	Catalog  yaml.Node `yaml:"catalog"` // read by package catalog
 
 	path     string // the file they were read from; "" if none

@@ -24,7 +24,12 @@ under way that may have read one are revoked, and everything that is not needed 
 meanwhile may have to scan. Answers stay the same. The files are scanned until the table rewrites them; the next sync builds the rest.
 
 The report lists every object that held such values, and what became of it. Builds that do not end within --deadline are reported, and the
-exit code is 8. Run it again to go on.`
+exit code is 8. Run it again to go on. Without the flag, erase: {deadline: 12h} in skomer.yaml tells it; without both it is 3d.`
+
+// erasing is the erase key of skomer.yaml.
+type erasing struct {
+	Deadline *age `yaml:"deadline"`
+}
 
 func (a *app) eraseCommand() *cobra.Command {
 	var o skomer.EraseOptions
@@ -40,6 +45,9 @@ func (a *app) eraseCommand() *cobra.Command {
 			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if d := a.erasing.Deadline; d != nil && !cmd.Flags().Changed("deadline") {
+				deadline = *d
 			}
 			o.Deadline = time.Duration(deadline)
 			r, err := t.Erase(cmd.Context(), o)

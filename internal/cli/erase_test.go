@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
@@ -389,4 +390,23 @@ func TestErasuresAndSyncsAtOnce(t *testing.T) {
 	s.run("sync", "TABLE", "--overlay", "over")
 	require.Empty(t, p.found(where))
 	require.Equal(t, before, asked(s, 0))
+}
+
+func TestEraseTakesItsDeadlineFromTheConfiguration(t *testing.T) {
+	p := plant(t)
+	s := p.shell()
+	s.run("mount", "TABLE", "--overlay", "over")
+	deadline := func(args ...string) time.Duration {
+		r := eraseReport(t, s.run(append([]string{"erase", "TABLE", "--snapshot-gone", "--overlay", "over", "-o", "json"}, args...)...))
+		return r.Deadline.Sub(r.Started).Round(time.Minute)
+	}
+	require.Equal(t, 72*time.Hour, deadline())
+	config := filepath.Join(filepath.Dir(p.dir), "skomer.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("erase: {deadline: 7d}\n"), 0o600))
+	require.Equal(t, 7*24*time.Hour, deadline())
+	require.Equal(t, 2*time.Hour, deadline("--deadline", "2h"))
+	require.NoError(t, os.WriteFile(config, []byte("erase: {deadline: soon}\n"), 0o600))
+	wrong := s.try("erase", "TABLE", "--snapshot-gone", "--overlay", "over")
+	require.Equal(t, exitUsage, wrong.code)
+	require.Contains(t, wrong.err, "soon")
 }

@@ -128,25 +128,6 @@ func (d *draft) buryErased(chunk int) {
 	}
 }
 
-type forgetErased struct{ files []Identity }
-
-// ForgetErased takes back the marks of incarnations that the table no longer has and that no build can have read.
-func ForgetErased(files []Identity) Change { return forgetErased{files} }
-
-func (c forgetErased) apply(_ context.Context, d *draft) error {
-	if err := d.mounted(); err != nil {
-		return err
-	}
-	gone := map[eraseKey]bool{}
-	for i := range c.files {
-		gone[c.files[i].eraseKey()] = true
-	}
-	left := slices.DeleteFunc(slices.Clone(d.erased), func(k eraseKey) bool { return gone[k] })
-	d.changed = d.changed || len(left) < len(d.erased)
-	d.erased = left
-	return nil
-}
-
 // ErasedIn is the version of the last erasure, 0: none.
 func (v *Version) ErasedIn() uint64 { return v.body.header.ErasedIn }
 

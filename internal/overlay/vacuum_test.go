@@ -162,10 +162,6 @@ func TestErasureWinsAgainstEverything(t *testing.T) {
 	require.Empty(t, commit(t, o, nil, Publish(nil, build("d", clean))).Discarded)
 	_, err := o.Commit(t.Context(), nil, Rollback(base))
 	require.True(t, fault.Is(err, fault.Refused), err)
-	commit(t, o, nil, ForgetErased([]Identity{f}))
-	require.False(t, fresh(t, o).Erased(f))
-	_, err = o.Commit(t.Context(), nil, Rollback(base))
-	require.True(t, fault.Is(err, fault.Refused), err)
 }
 
 func TestARepairGoesOnWhereTheRejectedArtifactIsGone(t *testing.T) {
