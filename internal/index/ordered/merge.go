@@ -102,8 +102,10 @@ func mergeUnordered(readers []*reader, sources []index.Source, m *index.OrdinalM
 // mergeKeys writes the keys of all sources in order.
 func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, out *writer) error {
 	var heap []*source
+	only := alone(m)
 	for i, x := range readers {
 		s := newSource(x, &sources[i], m, i)
+		s.alone = only[i]
 		ok, err := s.next()
 		if err != nil {
 			return err
@@ -118,6 +120,15 @@ func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, o
 	g := gathered{out: out, rows: m.Rows()}
 	for len(heap) > 0 {
 		s := heap[0]
+		if len(s.numbers) > 0 {
+			if err := g.takeNumbers(heap); err != nil {
+				return err
+			}
+			if len(heap) > 1 && s.narrow > heap[1].narrow || len(heap) > 2 && s.narrow > heap[2].narrow {
+				siftSources(heap, 0)
+				continue
+			}
+		}
 		if err := g.take(s); err != nil {
 			return err
 		}
@@ -210,10 +221,8 @@ func (g *gathered) flush() error {
 	if g.unsorted {
 		slices.SortFunc(runs, func(a, b rowset.Range) int { return int(int64(a.Start) - int64(b.Start)) })
 	}
-	for _, r := range runs {
-		if err := g.out.addRun(g.narrow, g.key, r); err != nil {
-			return err
-		}
+	if err := g.out.addRuns(g.narrow, g.key, runs); err != nil {
+		return err
 	}
 	g.runs, g.unsorted = g.runs[:0], false
 	return nil

@@ -16,6 +16,8 @@ type source struct {
 	m    *index.OrdinalMap
 	no   int // of the source in the map
 
+	alone *index.Stretch // all rows of the source that stay, where they stay together
+
 	pages  directory // still to be read, where the root's entries are pages
 	blocks directory // still to be read
 	page   []byte
@@ -28,6 +30,9 @@ type source struct {
 	rows   *bytescan.Reader // at its posting; nil: every key has one row
 	packed []byte
 	number int // of the next key in the block
+
+	numbers []uint64 // the keys of the block, where they are of eight bytes with one row each
+	moved   []uint32 // where these rows go
 
 	fixed  int
 	key    []byte
@@ -65,6 +70,10 @@ func (s *source) next() (ok bool, err error) {
 			return false, err
 		}
 	}
+	if len(s.numbers) > 0 {
+		s.nextNumber()
+		return true, nil
+	}
 	if err := s.readKey(); err != nil {
 		return false, err
 	}
@@ -75,7 +84,7 @@ func (s *source) next() (ok bool, err error) {
 			return false, index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
 		}
 		s.pairs++
-		if to := s.m.To(s.no, uint32(row)); to != index.Gone {
+		if to := s.to(uint32(row)); to != index.Gone {
 			s.runs = append(s.runs, rowset.Range{Start: to, End: to + 1})
 		}
 	} else if err := s.readPosting(); err != nil {
@@ -126,6 +135,10 @@ func (s *source) openBlock(continued bool) error {
 	n := r.Count(len(s.block), 1)
 	if r.Err() == nil && (form > formPostings || n == 0) {
 		r.Fail("block of form %d with %d keys", form, n)
+	}
+	s.numbers = s.numbers[:0]
+	if r.Err() == nil && s.fixed == 8 && s.enc.Narrow() && form == formUnique && !continued {
+		return s.openNumbers(s.block[r.Offset():], n)
 	}
 	s.keys = bytescan.NewReader(name+" block", s.block[r.Offset():])
 	for range n {
@@ -203,7 +216,7 @@ func (s *source) readPosting() error {
 			return r.Err()
 		}
 		at, s.pairs = start+length, s.pairs+length
-		s.m.Each(s.no, rowset.Range{Start: uint32(start), End: uint32(at)}, s.take)
+		s.send(rowset.Range{Start: uint32(start), End: uint32(at)})
 	}
 	return r.Err()
 }

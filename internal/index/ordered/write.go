@@ -117,8 +117,7 @@ func (w *writer) closeKey(goesOn bool) error {
 func (w *writer) post() {
 	one := len(w.runs) == 1 && w.runs[0].Len() == 1
 	if one && len(w.singles) == w.count {
-		w.singles = append(w.singles, w.runs[0].Start)
-		w.asPosted += 1 + (bits.Len32(w.runs[0].Start|1)+6)/7
+		w.oneRow(w.runs[0].Start)
 		return
 	}
 	for _, row := range w.singles {
@@ -126,6 +125,12 @@ func (w *writer) post() {
 	}
 	w.singles, w.asPosted = w.singles[:0], 0
 	appendPosting(&w.postings, w.runs)
+}
+
+// oneRow notes the row of a key that has one.
+func (w *writer) oneRow(row uint32) {
+	w.singles = append(w.singles, row)
+	w.asPosted += 1 + (bits.Len32(row|1)+6)/7
 }
 
 // separator is the shortest start of first that is above last, or first itself where there is no last or the two are equal.
@@ -184,21 +189,6 @@ func (w *writer) closeBlock() error {
 	w.dataBytes += u.Len
 	w.keys.Buf, w.postings.Buf, w.singles, w.asPosted, w.count = w.keys.Buf[:0], w.postings.Buf[:0], w.singles[:0], 0, 0
 	return err
-}
-
-// packRows appends rows in width bits each, least significant bit first, padded to a byte.
-func packRows(w *bytescan.Writer, rows []uint32, width uint) {
-	acc, have := uint64(0), uint(0)
-	for _, r := range rows {
-		acc |= uint64(r) << have
-		for have += width; have >= 8; have -= 8 {
-			w.U8(uint8(acc))
-			acc >>= 8
-		}
-	}
-	if have > 0 {
-		w.U8(uint8(acc))
-	}
 }
 
 // seal writes what is left of the body and returns the root. unordered writes the null and NaN rows, and describes them.
