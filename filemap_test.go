@@ -212,3 +212,55 @@ func TestADamagedFileMapIsNoEvidence(t *testing.T) {
 		require.Positive(t, byMap(t, fresh, skomer.Query{Where: "v = 157"}))
 	}
 }
+
+// TestAValueMapCostsOneRead: what is asked of few values is answered for 2,500 files by as many reads as for 250, and explain says so.
+func TestAValueMapCostsOneRead(t *testing.T) {
+	ctx := context.Background()
+	asked := map[string]int{ // and how many files are left
+		"v = 40": 3, "v > 39": 3, "v BETWEEN 5 AND 39": 0, "v NOT IN (1, 2, 3, 4)": 5, "v <> 1 AND v < 2": 2, "v > 4 AND v <> 40": 0, "v = 41 OR v < -7": 0, "v IS NULL": 0,
+	}
+	for _, n := range []int{250, 2500} {
+		s := newSmall(t)
+		var files []lakewrite.File
+		for k, values := range [][]int64{{1, 2, 3, 4}, {2, 2, 4}, {1, 40}, {-7, 1}} {
+			files = append(files, plain(t, filepath.Join(s.dir, "table", "data", fmt.Sprintf("%d.parquet", k)), longs(values...)))
+		}
+		for i := range n - 4 {
+			f := files[i%2]
+			if i < 2 {
+				f = files[2]
+			} else if i == 2 {
+				f = files[3]
+			}
+			to := filepath.Join(s.dir, "table", "data", fmt.Sprintf("many%05d.parquet", i))
+			require.NoError(t, os.Link(f.Path, to))
+			f.Path = to
+			files = append(files, f)
+		}
+		_, err := s.Append(ctx, files...)
+		require.NoError(t, err)
+		builder := open(t, s.Location(), s.overlays())
+		require.NoError(t, builder.Mount(ctx))
+		_, err = builder.AddIndex(ctx, "valueset(v)")
+		require.NoError(t, err)
+		synced(t, builder, skomer.SyncOptions{})
+		cost := map[string]int{}
+		for where, left := range asked {
+			table := open(t, s.Location(), s.overlays())
+			_, err := table.Explain(ctx, skomer.Query{Where: "v = 77"}, false) // snapshot, version and the root of the run are in memory
+			require.NoError(t, err)
+			x, err := table.Explain(ctx, skomer.Query{Where: where}, false)
+			require.NoError(t, err)
+			require.Equal(t, left, x.FilesKept, where)
+			require.Equal(t, n-left, x.FilesRuledOut, where)
+			require.Empty(t, x.Rejected)
+			require.Equal(t, n-left, byMap(t, table, skomer.Query{Where: where}), where)
+			cost[where] = int(x.Stats.Requests)
+			table.Close()
+		}
+		t.Logf("%d files: %v", n, cost)
+		for where, requests := range cost { // four look for news of the table and the overlay
+			require.LessOrEqual(t, requests, 5, where)
+		}
+	}
+}

@@ -208,13 +208,27 @@ func TestMemory(t *testing.T) {
 	bits.Bytes(bytes.Repeat([]byte{0xff}, 31*maxFiles/8))
 	run := &Run{Encoding: b.run.Encoding, Files: make([]File, maxFiles)}
 	it.Allocates(t, 1, func() {
-		_, listed, err := run.holders(bits.Buf, it.Test(column.Of(column.Long), predicate.Equal, 7), index.Ask{In: []index.Interval{{NoHi: true}}})
+		_, listed, err := run.holders(bits.Buf, []test{{leaf: it.Test(column.Of(column.Long), predicate.Equal, 7), ask: index.Ask{In: []index.Interval{{NoHi: true}}}}})
 		require.NoError(t, err)
 		require.True(t, listed)
 	})
-	it.Allocates(t, 12, func() {
+	it.Allocates(t, 1, func() {
 		_, err := run.whole(bits.Buf)
 		require.True(t, fault.Is(err, fault.Corrupt), err)
+	})
+	full := &valueMap{}
+	for i := range maxPairs / valueFiles {
+		full.keys, full.held = append(full.keys, string(column.AppendKey(nil, it.Lit(column.Of(column.Long), i)))), append(full.held, slots{})
+		for slot := range valueFiles {
+			full.held[i].add(uint32(slot * 60))
+		}
+	}
+	require.True(t, full.fits())
+	stored := full.encode(b.run.Encoding, maxFiles)
+	it.Allocates(t, 6, func() {
+		m, err := run.whole(stored)
+		require.NoError(t, err)
+		require.Len(t, m.held, len(full.held))
 	})
 	// a leaf that claims as many entries as a leaf can have
 	leaf := append([]byte{0xff, 0xff, 0xff, 0x1f}, make([]byte, 1<<20)...)

@@ -47,9 +47,9 @@ func (b *built) source() Source {
 }
 
 // ask is the hits of a leaf: per slot its granules. nil: every file.
-func (b *built) ask(t *testing.T, l *predicate.Leaf) (hits map[uint32][]Hit, all bool) {
+func (b *built) ask(t *testing.T, l *predicate.Leaf, with ...*predicate.Leaf) (hits map[uint32][]Hit, all bool) {
 	t.Helper()
-	look := b.run.Look(l)
+	look := b.run.Look(l, with...)
 	if look == nil {
 		return nil, true
 	}

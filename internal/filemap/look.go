@@ -41,15 +41,15 @@ func Speaks(col column.Path, leaf *predicate.Leaf) (some, every bool) {
 	return some && !repeated, every && !repeated
 }
 
-// hashesOf is the hashes of the values that a test without a negation asks for; false if it asks for others than single ones.
-func hashesOf(test *predicate.Leaf, ask index.Ask) (hashes []uint64, ok bool) {
+// hashesOf is the hashes of the values that a leaf without a negation asks for; false if it asks for others than single ones.
+func hashesOf(leaf *predicate.Leaf, ask index.Ask) (hashes []uint64, ok bool) {
 	for _, iv := range ask.In {
 		if !iv.Point() {
 			return nil, false
 		}
 		hashes = append(hashes, Hash(iv.Lo))
 	}
-	if index.PassesNaN(test) {
+	if index.PassesNaN(leaf) {
 		hashes = append(hashes, nanHash)
 	}
 	slices.Sort(hashes)
@@ -65,8 +65,7 @@ type Hit struct {
 // Look is a look-up of a leaf in a run.
 type Look struct {
 	run    *Run
-	test   *predicate.Leaf // of a value
-	ask    index.Ask
+	tests  []test   // of a value: the leaf, and those that hold of the same value
 	hashes []uint64 // ascending, and with them their leaves
 	leaves []int
 	wanted bool // the value map
@@ -76,20 +75,26 @@ type Look struct {
 }
 
 // Look starts a look-up of a leaf that is on the column; nil if nothing can be said of it: it asks for what the run was not made for, or
-// would read more than 128 leaves. Values that cannot be converted exactly to the encoding of the run are not asked for.
-func (x *Run) Look(leaf *predicate.Leaf) *Look {
+// would read more than 128 leaves. Values that cannot be converted exactly to the encoding of the run are not asked for. Only rows count
+// that pass the leaves of with as well, which are of the same conjunction and column; where that is a list, none.
+func (x *Run) Look(leaf *predicate.Leaf, with ...*predicate.Leaf) *Look {
 	some, every := Speaks(leaf.Column.Path, leaf)
-	test := leaf
+	about := leaf
 	if leaf.Op == predicate.Contains {
-		test = index.EqualElement(leaf)
+		about = index.EqualElement(leaf)
 	}
-	ask, ok := index.Asked(test, x.Encoding)
+	ask, ok := index.Asked(about, x.Encoding)
 	if !ok || !some {
 		return nil
 	}
-	l := &Look{run: x, test: test, ask: ask}
+	l := &Look{run: x, tests: []test{{leaf: about, ask: ask}}}
+	for _, w := range with {
+		if ask, ok := index.Asked(w, x.Encoding); ok {
+			l.tests = append(l.tests, test{leaf: w, ask: ask})
+		}
+	}
 	if every {
-		l.hashes, every = hashesOf(test, ask)
+		l.hashes, every = hashesOf(about, ask)
 	}
 	if every {
 		l.leaves, every = x.leavesOf(l.hashes)
@@ -172,7 +177,7 @@ func (l *Look) narrow(raw []byte) error {
 	if err := l.run.check(l.run.valuesNo(), raw); err != nil {
 		return err
 	}
-	files, listed, err := l.run.holders(raw, l.test, l.ask)
+	files, listed, err := l.run.holders(raw, l.tests)
 	switch {
 	case err != nil || !listed:
 		return err

@@ -7,6 +7,7 @@ import (
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 // storedValues is the parts of a stored value map.
@@ -48,6 +49,19 @@ func openValues(e index.Encoding, files int, raw []byte, visit func(i int, key [
 		}
 	}
 	return x, r.Done()
+}
+
+// count is how many files the set lists.
+func (s *set) count() (n int) {
+	for _, b := range s.body {
+		switch {
+		case s.head == setBits:
+			n += bits.OnesCount8(b)
+		case b < 0x80: // the last byte of a varint
+			n++
+		}
+	}
+	return n
 }
 
 // each calls f for every file of set i, ascending; false: they are too many to list.
@@ -93,44 +107,56 @@ func (x *Run) whole(raw []byte) (*valueMap, error) {
 	pairs := 0
 	m.held = make([]slots, len(m.keys))
 	for i := range sets.sets {
-		to := &m.null
+		to, n := &m.null, sets.sets[i].count()
 		if i > 0 {
 			to = &m.held[i-1]
 		}
-		listed, err := sets.each(i, func(slot uint32) {
-			if pairs++; pairs <= maxPairs {
-				to.add(slot)
-			}
-		})
-		if err == nil && pairs > maxPairs {
-			err = index.Broken("value map", "more than %d pairs of a value and a file", maxPairs)
+		if pairs += n; n > valueFiles || pairs > maxPairs {
+			return nil, index.Broken("value map", "%d files of a value, %d pairs of both", n, pairs)
 		}
+		if n > 0 {
+			to.list = make([]uint32, 0, n)
+		}
+		listed, err := sets.each(i, to.add)
 		if err != nil {
 			return nil, err
 		}
-		to.many = to.many || !listed
+		to.many = !listed
 	}
 	return m, nil
 }
 
-// holders is the files that hold a value which passes, as a bit each. listed is false where a value that passes is in too many.
-func (x *Run) holders(raw []byte, test *predicate.Leaf, ask index.Ask) (files []uint64, listed bool, err error) {
-	var t index.Tally // every value is a row, and null one more
+// test is a leaf about one value, and what it asks of keys.
+type test struct {
+	leaf  *predicate.Leaf
+	ask   index.Ask
+	tally index.Tally // every value is a row, and null one more
+}
+
+// holders is the files that hold a value which passes all tests, as a bit each. listed is false where such a value is in too many.
+func (x *Run) holders(raw []byte, tests []test) (files []uint64, listed bool, err error) {
 	n := uint32(0)
 	sets, err := openValues(x.Encoding, len(x.Files), raw, func(_ int, key []byte) {
 		g := index.Granule{Start: n, Rows: 1}
 		if x.Encoding.Kind.Floating() && bytes.Equal(key, nanKey) {
 			g.NaNs = 1
 		}
-		holds := g.NaNs == 0 && ask.Holds(test, key)
-		t.Add(g, holds, holds)
+		for i := range tests {
+			t := &tests[i]
+			holds := g.NaNs == 0 && t.ask.Holds(t.leaf, key)
+			t.tally.Add(g, holds, holds)
+		}
 		n++
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	t.Add(index.Granule{Start: n, Rows: 1, Nulls: 1}, false, false)
-	passes := index.Sign(test, t.Known(n+1)).May
+	passes := rowset.All(n + 1)
+	for i := range tests {
+		t := &tests[i]
+		t.tally.Add(index.Granule{Start: n, Rows: 1, Nulls: 1}, false, false)
+		passes = rowset.And(passes, index.Sign(t.leaf, t.tally.Known(n+1)).May)
+	}
 	files = make([]uint64, (len(x.Files)+63)/64)
 	for i := range sets.sets {
 		row := n // of null

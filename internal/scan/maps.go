@@ -73,8 +73,9 @@ func (e *evidence) askMaps(ctx context.Context) error {
 		return err
 	}
 	var tasks []*wave.Task
+	others := beside(e.plan.Predicate)
 	for l := range e.mapped {
-		tasks = e.look(l, tasks)
+		tasks = e.look(l, others[l], tasks)
 	}
 	if err := wave.Run(ctx, e.Overlay, tasks); err != nil {
 		return err
@@ -111,6 +112,34 @@ func (e *evidence) speak(ctx context.Context, t *predicate.Tree) (bool, error) {
 	default:
 		return false, nil
 	}
+}
+
+// beside is, for each leaf of a conjunction, the others on its column: a row passes all of them with one value, unless that is a list.
+// A leaf that stands in several places is left alone.
+func beside(t *predicate.Tree) map[*predicate.Leaf][]*predicate.Leaf {
+	times := map[*predicate.Leaf]int{}
+	t.Leaves(func(l *predicate.Leaf) { times[l]++ })
+	out := map[*predicate.Leaf][]*predicate.Leaf{}
+	var walk func(t *predicate.Tree)
+	walk = func(t *predicate.Tree) {
+		for _, k := range t.Kids {
+			walk(k)
+			if t.Kind != predicate.And || k.Kind != predicate.Test || times[k.Leaf] > 1 || manyValued(k.Leaf) {
+				continue
+			}
+			for _, o := range t.Kids {
+				if o.Kind == predicate.Test && o.Leaf != k.Leaf && o.Leaf.Column.ID() == k.Leaf.Column.ID() {
+					out[k.Leaf] = append(out[k.Leaf], o.Leaf)
+				}
+			}
+		}
+	}
+	walk(t)
+	return out
+}
+
+func manyValued(l *predicate.Leaf) bool {
+	return l.Op == predicate.Contains || l.Column.Path.Repeated()
 }
 
 // cover finds which files the maps of a leaf's column speak for; false if that is none.
@@ -161,11 +190,11 @@ func (e *evidence) covered(c *Coverage) {
 	e.plan.Report.Rejected = append(e.plan.Report.Rejected, c.Rejected...)
 }
 
-// look starts the look-ups of a leaf.
-func (e *evidence) look(l *predicate.Leaf, tasks []*wave.Task) []*wave.Task {
+// look starts the look-ups of a leaf, of rows that pass the others as well.
+func (e *evidence) look(l *predicate.Leaf, others []*predicate.Leaf, tasks []*wave.Task) []*wave.Task {
 	m := e.mapped[l]
 	for r, run := range m.Runs {
-		look := run.Run.Look(l)
+		look := run.Run.Look(l, others...)
 		if look == nil {
 			continue
 		}
