@@ -282,6 +282,31 @@ func (m *OrdinalMap) Stretches() [][]Stretch {
 	return out
 }
 
+// Alone is, by source, the stretch of all its rows that stay; nil: they do not stay together.
+func (m *OrdinalMap) Alone() []*Stretch {
+	out, seen := make([]*Stretch, m.Sources()), make([]int, m.Sources())
+	for _, along := range m.Stretches() {
+		for i := range along {
+			seen[along[i].Source]++
+			out[along[i].Source] = &along[i]
+		}
+	}
+	for i, n := range seen {
+		if n != 1 {
+			out[i] = nil
+		}
+	}
+	return out
+}
+
+// Row is the new ordinal of a row of the source, or Gone.
+func (x *Stretch) Row(old uint32) uint32 {
+	if at := old - x.Old.Start; at < x.Old.Len() {
+		return x.To + at
+	}
+	return Gone
+}
+
 // To is the new ordinal of a row, or Gone.
 func (m *OrdinalMap) To(source int, old uint32) uint32 {
 	pieces := m.sources[source].pieces

@@ -5,7 +5,6 @@ import (
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
-	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 // source is an artifact being merged, read trigram by trigram.
@@ -13,8 +12,9 @@ type source struct {
 	*reader
 	from    *index.Source
 	number  int
-	block   int     // the next dictionary block
-	entries []entry // of the block at hand, from the next one on
+	alone   *index.Stretch // all rows that stay, where they stay together
+	block   int            // the next dictionary block
+	entries []entry        // of the block at hand, from the next one on
 	buf     []byte
 }
 
@@ -128,16 +128,27 @@ func (j *joining) move(s *source) error {
 		return err
 	}
 	r := bytescan.NewReader(name+" posting", b)
-	n := eachRow(r, s.rows, func(old rowset.Range) bool {
-		j.m.Each(s.number, old, func(_, to rowset.Range) {
-			for row := to.Start; row < to.End; row++ {
-				j.moved = append(j.moved, row)
-			}
-		})
-		return true
-	})
-	if r.Err() == nil && n != uint64(s.entries[0].rows) {
+	from := len(j.moved)
+	j.moved = appendRows(j.moved, r, s.rows)
+	if n := len(j.moved) - from; r.Err() == nil && n != int(s.entries[0].rows) {
 		r.Fail("%d rows, the dictionary says %d", n, s.entries[0].rows)
 	}
-	return r.Done()
+	if err := r.Done(); err != nil {
+		return err
+	}
+	kept := from
+	for _, old := range j.moved[from:] {
+		to := uint32(index.Gone)
+		if s.alone != nil {
+			to = s.alone.Row(old)
+		} else {
+			to = j.m.To(s.number, old)
+		}
+		if to != index.Gone {
+			j.moved[kept] = to
+			kept++
+		}
+	}
+	j.moved = j.moved[:kept]
+	return nil
 }

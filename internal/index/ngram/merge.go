@@ -15,11 +15,13 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		return nil, "", err
 	}
 	j := joining{rows: spec.Rows, m: m, out: newWriter(spec.Rows, k.orDefault(), body), limit: max(budget.Bytes()/4, minRun)}
+	alone := m.Alone()
 	for i := range sources {
 		s, err := openSource(&sources[i], i)
 		if err != nil {
 			return nil, "", err
 		}
+		s.alone = alone[i]
 		if s.folding != unicode.Version {
 			return nil, "the texts of an artifact were folded by another version of Unicode", nil
 		}

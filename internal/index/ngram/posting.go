@@ -75,13 +75,14 @@ func (p *posting) pack() {
 		acc, have := uint64(0), 0
 		for _, g := range gaps[:n] {
 			acc |= uint64(g) << have
-			for have += width; have >= 8; have -= 8 {
-				p.out.U8(uint8(acc))
-				acc >>= 8
+			if have += width; have >= 32 {
+				p.out.U32(uint32(acc))
+				acc, have = acc>>32, have-32
 			}
 		}
-		if have > 0 {
+		for ; have > 0; have -= 8 {
 			p.out.U8(uint8(acc))
+			acc >>= 8
 		}
 		left = left[n:]
 	}
@@ -95,6 +96,12 @@ func eachRow(r *bytescan.Reader, size uint32, visit func(rowset.Range) bool) (ro
 		}
 		rows += to - from
 	}
+	eachChunk(r, func(base uint64) { readBitmap(r, base, take) }, func(base uint64) { readPacked(r, base, take) })
+	return rows
+}
+
+// eachChunk reads the chunks of a posting, of which base is the first row, with one of the two.
+func eachChunk(r *bytescan.Reader, bits, packed func(base uint64)) {
 	chunk := uint64(0)
 	for r.Err() == nil && r.Left() > 0 {
 		head := r.Uvarint()
@@ -103,24 +110,62 @@ func eachRow(r *bytescan.Reader, size uint32, visit func(rowset.Range) bool) (ro
 			break
 		}
 		if head&1 == 1 {
-			readBitmap(r, chunk*chunkRows, take)
+			bits(chunk * chunkRows)
 		} else {
-			readPacked(r, chunk*chunkRows, take)
+			packed(chunk * chunkRows)
 		}
 		chunk++
 	}
-	return rows
+}
+
+// appendRows appends the rows of a posting over size rows to dst.
+func appendRows(dst []uint32, r *bytescan.Reader, size uint32) []uint32 {
+	each := func(from, to uint64) {
+		if to > uint64(size) {
+			r.Fail("rows [%d, %d) of %d", from, to, size)
+			return
+		}
+		for ; from < to; from++ {
+			dst = append(dst, uint32(from))
+		}
+	}
+	eachChunk(r, func(base uint64) { readBitmap(r, base, each) }, func(base uint64) { dst = appendPacked(dst, r, base, size) })
+	return dst
+}
+
+func appendPacked(dst []uint32, r *bytescan.Reader, base uint64, size uint32) []uint32 {
+	next, limit := uint64(0), min(chunkRows, uint64(size)-min(base, uint64(size)))
+	for left := r.Count(chunkRows-1, 0) + 1; left > 0 && r.Err() == nil; {
+		n := min(left, packRows)
+		width, packed := readGaps(r, n)
+		for i := range n {
+			at := next + gap(packed, uint(i)*width, width)
+			if at >= limit || r.Err() != nil {
+				r.Fail("row %d of a chunk, or of %d", at, size)
+				return dst
+			}
+			dst = append(dst, uint32(base+at))
+			next = at + 1
+		}
+		left -= n
+	}
+	return dst
+}
+
+// readGaps reads n packed numbers and their width.
+func readGaps(r *bytescan.Reader, n int) (width uint, packed []byte) {
+	if width = uint(r.U8()); width > 16 {
+		r.Fail("gaps of %d bits", width)
+		return 0, nil
+	}
+	return width, r.Bytes((n*int(width) + 7) / 8)
 }
 
 func readPacked(r *bytescan.Reader, base uint64, take func(from, to uint64)) {
 	next := uint64(0)
 	for left := r.Count(chunkRows-1, 0) + 1; left > 0 && r.Err() == nil; {
 		n := min(left, packRows)
-		width := uint(r.U8())
-		if width > 16 {
-			r.Fail("gaps of %d bits", width)
-		}
-		packed := r.Bytes((n*int(width) + 7) / 8)
+		width, packed := readGaps(r, n)
 		if r.Err() != nil {
 			return
 		}
@@ -139,6 +184,9 @@ func readPacked(r *bytescan.Reader, base uint64, take func(from, to uint64)) {
 
 // gap is the number of width bits at bit at.
 func gap(packed []byte, at, width uint) uint64 {
+	if int(at/8)+4 <= len(packed) {
+		return uint64(binary.LittleEndian.Uint32(packed[at/8:])>>(at%8)) & (1<<width - 1)
+	}
 	var window [4]byte
 	copy(window[:], packed[min(int(at/8), len(packed)):])
 	return uint64(binary.LittleEndian.Uint32(window[:])>>(at%8)) & (1<<width - 1)

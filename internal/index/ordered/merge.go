@@ -102,10 +102,10 @@ func mergeUnordered(readers []*reader, sources []index.Source, m *index.OrdinalM
 // mergeKeys writes the keys of all sources in order.
 func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, out *writer) error {
 	var heap []*source
-	only := alone(m)
+	alone := m.Alone()
 	for i, x := range readers {
 		s := newSource(x, &sources[i], m, i)
-		s.alone = only[i]
+		s.alone = alone[i]
 		ok, err := s.next()
 		if err != nil {
 			return err

@@ -10,23 +10,6 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// alone is the only stretch of each source's rows, where it has one.
-func alone(m *index.OrdinalMap) []*index.Stretch {
-	out, seen := make([]*index.Stretch, m.Sources()), make([]int, m.Sources())
-	for _, along := range m.Stretches() {
-		for i := range along {
-			seen[along[i].Source]++
-			out[along[i].Source] = &along[i]
-		}
-	}
-	for i, n := range seen {
-		if n != 1 {
-			out[i] = nil
-		}
-	}
-	return out
-}
-
 // send visits where rows go.
 func (s *source) send(old rowset.Range) {
 	if s.alone == nil {
@@ -45,10 +28,7 @@ func (s *source) to(row uint32) uint32 {
 	if s.alone == nil {
 		return s.m.To(s.no, row)
 	}
-	if at := row - s.alone.Old.Start; at < s.alone.Old.Len() {
-		return s.alone.To + at
-	}
-	return index.Gone
+	return s.alone.Row(row)
 }
 
 // openNumbers reads a block of n keys of eight bytes with one row each, of which b is all but the head.
