@@ -16,6 +16,8 @@ type FileMap struct {
 	Keys  int64 `json:"keys"`         // distinct pairs of value and granule
 	Bytes int64 `json:"bytes"`        // of its objects
 	Rows  int64 `json:"rows_covered"` // of the current snapshot
+	// Values is the most distinct values that a run lists with their files; 0: there are too many, or the index answers for many files at once.
+	Values int `json:"values"`
 	// Memory is what queries hold of it between them: file lists and directories of leaves.
 	Memory int64 `json:"memory"`
 	// Rejected is how many files it does not count for, though it did: their artifacts are asked instead.
@@ -40,6 +42,7 @@ func (t *Table) fileMaps(ctx context.Context, st *Status, s *facts.Snapshot, v *
 			m.Keys += int64(r.Meta.Keys)
 			m.Bytes += r.Len + r.Run.LeafBytes()
 			m.Memory += r.Run.Bytes()
+			m.Values = max(m.Values, r.Run.Values)
 		}
 		c := scan.Cover(s, runs, o)
 		covered := map[string]bool{}

@@ -39,6 +39,7 @@ func (a *tally) report(t *testing.T, steps int) {
 	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "rollback", "purge", "silence", "resume", "table: append", "table: compact", "table: update", "table: overwrite"} {
 		require.GreaterOrEqual(t, a.ops[op], least, op)
 	}
+	require.Positive(t, a.ops["value map"])
 	for _, stop := range []string{"paused", "killed"} {
 		require.GreaterOrEqual(t, a.stops[stop], least, stop)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store/s3"
@@ -445,6 +446,9 @@ func (l *life) clean() {
 	for _, d := range v.EveryDerived() {
 		if strings.HasPrefix(d.Key, "data/") {
 			named[prefix+"/"+d.Key] = true
+		}
+		if m, err := filemap.ParseMeta(d.Name, d.Meta); d.Kind == filemap.Kind && err == nil && m.Values != nil {
+			l.tally.ops["value map"]++
 		}
 	}
 	for after := ""; ; {

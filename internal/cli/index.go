@@ -182,8 +182,12 @@ func (a *app) showIndex(x *skomer.Index) error {
 		{"bytes", size(x.Bytes)},
 	}
 	if m := x.FileMap; m != nil {
-		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s rows (%s), %s keys in %s runs, %s",
-			number(m.Rows), number(x.Total), share(m.Rows, x.Total), number(m.Keys), number(m.Runs), size(m.Bytes))})
+		values := ""
+		if m.Values > 0 {
+			values = fmt.Sprintf(", %s values by file", number(m.Values))
+		}
+		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s rows (%s), %s keys in %s runs%s, %s",
+			number(m.Rows), number(x.Total), share(m.Rows, x.Total), number(m.Keys), number(m.Runs), values, size(m.Bytes))})
 	}
 	return a.pairs(append(rows, troubles(*x)...)...)
 }
