@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
@@ -15,7 +16,11 @@ func (r *Rows) costs() *scan.Costs {
 	if c.MinSelectivity < 0 || r.version == nil || r.counting {
 		return nil
 	}
-	return &scan.Costs{Profile: r.table.profile(), MinSelectivity: c.MinSelectivity, Known: r.table.known(r.version)}
+	cores := c.Workers
+	if cores <= 0 {
+		cores = runtime.GOMAXPROCS(0)
+	}
+	return &scan.Costs{Profile: r.table.profile(), MinSelectivity: c.MinSelectivity, Known: r.table.known(r.version), Cores: cores}
 }
 
 // known is the table's sketches in an overlay version, parsed once.

@@ -207,6 +207,9 @@ func (r *Rows) use(d overlay.Definition) IndexUse {
 	for _, x := range r.plan.Report.Unasked {
 		if x.Index == d.ID && !used {
 			u.Use, u.Reason = "not asked", x.Why
+			if x.Stopped {
+				u.Use = "stopped"
+			}
 		}
 	}
 	if r.plan.Report.Scanned != "" {

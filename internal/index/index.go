@@ -118,6 +118,17 @@ type Probe interface {
 	Verdict() rowset.Verdict
 }
 
+// Counted is a probe that can tell, before it reads them, about how many rows it will take from its body one by one. 0: none, or not known
+// yet.
+type Counted interface {
+	Entries() int64
+}
+
+// Listing is a kind whose probes may read through all distinct values of an artifact.
+type Listing interface {
+	ListsValues() bool
+}
+
 // Settled is a probe that needs no bytes.
 type Settled rowset.Verdict
 

@@ -22,13 +22,16 @@ var (
 )
 
 // Seconds of one core, measured on the event table of row 16 of the bench: to decode and test a value, to take a row from an exact index
-// and pick it from decoded pages, and to ask a Bloom filter or value set of one granule.
+// into the set of rows of its file, and to ask a Bloom filter or value set of one granule.
 const (
 	testValue = 4e-9
-	takeEntry = 60e-9
+	takeEntry = 25e-9
 	askOnce   = 400e-9
-	// findPoint is to read and search the block of an exact index that one value lies in.
-	findPoint = 15e-6
+	// findPoint is to read and search the block of an exact index that one value lies in, findPlace the leaf of a file map.
+	findPoint = 8e-6
+	findPlace = 2e-6
+	// listValue is to read one value of a dictionary that is searched from end to end.
+	listValue = 40e-9
 )
 
 // Cost is what a way to answer is expected to take, in requests, bytes and seconds on one core.
@@ -62,7 +65,12 @@ type Scene struct {
 	Bytes, Rows int64
 	// Columns is the number of columns of the table, of which the bytes of one are taken to be an equal part.
 	Columns int
+	// Cores is how many work on a query; files and artifacts are shared out among them. 0: one.
+	Cores int
 }
+
+// cores is how many of them n pieces of work keep busy.
+func (s *Scene) cores(n float64) float64 { return max(1, min(float64(s.Cores), n)) }
 
 // columnBytes is an estimate of the bytes of one column.
 func (s *Scene) columnBytes() float64 { return float64(s.Bytes) / float64(max(s.Columns, 1)) }
@@ -82,6 +90,8 @@ type Offer struct {
 	PerFile bool // one artifact a file, else one over many
 	// Values is how many values are asked for one by one; ranges count as one.
 	Values int
+	// Listed tells that a probe reads through all distinct values of its artifact.
+	Listed bool
 }
 
 // Judgement is the outcome of the cost rule for one index.
@@ -110,20 +120,63 @@ func (s *Scene) Judge(leaves []*predicate.Leaf, o Offer) Judgement {
 		artifacts = math.Ceil(rows / segmentRows)
 	}
 	values := float64(max(o.Values, 1))
-	j.Index.add(s.Profile, 2*artifacts, artifacts*rootBytes, artifacts*values*askOnce)
+	cores := s.cores(artifacts)
+	j.Index.add(s.Profile, 2*artifacts, artifacts*rootBytes, artifacts*values*askOnce/cores)
 	if o.Exact {
-		j.Index.add(s.Profile, 0, matches*entryBytes+values*blockBytes, matches*takeEntry+values*findPoint)
+		j.Index.add(s.Profile, 0, matches*entryBytes+values*blockBytes, (matches*takeEntry+values*findPoint)/cores)
+	}
+	if o.Listed {
+		distinct := s.Known[leaves[0].Column.ID()].Distinct.Value
+		j.Index.add(s.Profile, 0, 0, artifacts*min(distinct, rows/artifacts)*listValue)
 	}
 	skipped := none
 	if o.Exact {
 		skipped = 1 // the column is not read where the answer is known
 	}
-	j.Saved.add(s.Profile, files*(2*none+skipped), s.columnBytes()*skipped, rows*testValue*skipped)
-	j.Ask = j.Index.Seconds <= j.Saved.Seconds
-	if !j.Ask {
-		j.Why = fmt.Sprintf("some %s of the rows pass: asking would take %s and save %s", percent(share), duration(j.Index.Seconds), duration(j.Saved.Seconds))
+	j.Saved.add(s.Profile, files*(2*none+skipped), s.columnBytes()*skipped, rows*testValue*skipped/s.cores(files))
+	return j.weigh()
+}
+
+// margin is how much more than asking takes it must be expected to save: where both are close, the scan is the surer of the two.
+const margin = 4.0 / 3
+
+// weigh decides by what asking takes and saves.
+func (j Judgement) weigh() Judgement {
+	if j.Ask = j.Index.Seconds*margin <= j.Saved.Seconds; !j.Ask {
+		j.Why = fmt.Sprintf("some %s of the rows pass: asking would take %s and save %s", percent(j.Share), duration(j.Index.Seconds), duration(j.Saved.Seconds))
 	}
 	return j
+}
+
+// JudgeMap weighs asking a file map for one leaf. It saves what files and granules without a match hold.
+func (s *Scene) JudgeMap(l *predicate.Leaf) Judgement {
+	share, known := s.Known.joint([]*predicate.Leaf{l})
+	if !known || s.Rows == 0 {
+		return Judgement{Ask: true, Share: -1}
+	}
+	j := Judgement{Share: share}
+	rows, files, values := float64(s.Rows), float64(s.Files), float64(PointsOf(l))
+	matches := share * rows
+	granules := max(files, rows/granuleRows, 1)
+	if matches > listedGranules*files {
+		granules = max(files, 1) // a value in more granules of a file than that is in all of them
+	}
+	j.Index.add(s.Profile, values, values*blockBytes, values*findPlace)
+	noFile, noRows := math.Exp(-matches/max(files, 1)), math.Exp(-matches/granules)
+	j.Saved.add(s.Profile, 3*files*noFile, s.columnBytes()*noRows, rows*testValue*noRows/s.cores(files))
+	return j.weigh()
+}
+
+// MostEntries is how many entries a probe of an artifact over some rows may take one by one before reading their column takes less.
+func (s *Scene) MostEntries(rows int64) int64 {
+	if s.Rows == 0 {
+		return math.MaxInt64
+	}
+	part := float64(rows) / float64(s.Rows)
+	var column, entry Cost
+	column.add(s.Profile, part*float64(s.Files), part*s.columnBytes(), float64(rows)*testValue/s.cores(float64(s.Files)))
+	entry.add(s.Profile, 0, entryBytes, takeEntry)
+	return int64(column.Seconds / entry.Seconds / margin)
 }
 
 // Rough sizes of artifacts: rows of a segment over many files, the bytes that a row takes in an exact index, and a root with directory.
@@ -132,6 +185,12 @@ const (
 	entryBytes  = 5
 	blockBytes  = 4 << 10
 	rootBytes   = 4 << 10
+)
+
+// What file maps note of a value: granules of so many rows, up to so many of them in a file.
+const (
+	granuleRows    = 8 << 10
+	listedGranules = 8
 )
 
 // Scan is what a scan of the files left is expected to take: footers and the columns of the predicate.

@@ -1,10 +1,15 @@
 package scan
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/wave"
 )
 
 // Costs is what the cost rule goes by.
@@ -12,19 +17,21 @@ type Costs struct {
 	Profile        plan.Profile
 	MinSelectivity float64 // see plan.Scene
 	Known          plan.Known
+	Cores          int // that work on the query
 }
 
-// Unasked is an index that the cost rule left alone, and why.
+// Unasked is an index that the cost rule left alone, or stopped reading, and why.
 type Unasked struct {
-	Index string // its id
-	Why   string
+	Index   string // its id
+	Why     string
+	Stopped bool // what was read of it told that the rest would not pay
 }
 
 // scene is what is left to read.
 func (p *Plan) scene(c *Costs, files int, bytes, rows int64) *plan.Scene {
 	return &plan.Scene{
 		Profile: c.Profile, MinSelectivity: c.MinSelectivity, Known: c.Known, Files: files, Bytes: bytes, Rows: rows,
-		Columns: len(p.Snapshot.Schema.Fields),
+		Columns: len(p.Snapshot.Schema.Fields), Cores: c.Cores,
 	}
 }
 
@@ -74,6 +81,7 @@ func (e *evidence) worth(p overlay.Placement, leaves []*predicate.Leaf) bool {
 	o := plan.Offer{Exact: true, PerFile: !u.tiered}
 	for _, l := range leaves {
 		o.Exact = o.Exact && u.kind.Says(u.columns, l) == index.Exact
+		o.Listed = o.Listed || u.lists
 		o.Values = max(o.Values, plan.PointsOf(l))
 	}
 	j := e.scene.Judge(leaves, o)
@@ -89,4 +97,53 @@ func (e *evidence) worth(p overlay.Placement, leaves []*predicate.Leaf) bool {
 	}
 	e.weighed[key] = j.Ask
 	return j.Ask
+}
+
+// mapsPay reports whether the cost rule lets file maps be asked: a conjunction pays where one of its parts does, a disjunction where all do.
+func (e *evidence) mapsPay(t *predicate.Tree) bool {
+	switch {
+	case e.scene == nil:
+		return true
+	case t.Kind == predicate.Test:
+		return e.scene.JudgeMap(t.Leaf).Ask
+	case t.Kind == predicate.And:
+		return slices.ContainsFunc(t.Kids, e.mapsPay)
+	default:
+		return !slices.ContainsFunc(t.Kids, func(k *predicate.Tree) bool { return !e.mapsPay(k) })
+	}
+}
+
+// mapsUnasked reports the file maps that were left alone.
+func (e *evidence) mapsUnasked() {
+	r := &e.plan.Report
+	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
+		for _, d := range e.version.Derived(filemap.Kind) {
+			known := func(u Unasked) bool { return u.Index == d.Index }
+			if why := e.scene.JudgeMap(l).Why; why != "" && OnField(e.version, d.Index, l.Column.ID()) && !slices.ContainsFunc(r.Unasked, known) {
+				r.Unasked = append(r.Unasked, Unasked{Index: d.Index, Why: "file map: " + why})
+			}
+		}
+	})
+}
+
+// bound stops a probe that turns out to take more entries than reading the column of its rows would take.
+func (e *evidence) bound(p *wave.Probe, rows uint32) {
+	if e.scene != nil && e.scene.MinSelectivity > 0 {
+		p.Most = e.scene.MostEntries(int64(rows))
+	}
+}
+
+// stopped reports the indexes whose probes were stopped, each once.
+func (e *evidence) stopped() {
+	r := &e.plan.Report
+	for _, a := range e.asked {
+		n := a.probe.Stopped()
+		known := func(u Unasked) bool { return u.Index == a.info.IndexID && u.Stopped }
+		if n == 0 || slices.ContainsFunc(r.Unasked, known) {
+			continue
+		}
+		r.Unasked = append(r.Unasked, Unasked{Index: a.info.IndexID, Stopped: true, Why: fmt.Sprintf(
+			"its first bytes tell that some %.2g %% of the rows would be read from it one by one: reading the column takes less",
+			100*float64(n)/float64(max(a.info.Rows, 1)))})
+	}
 }

@@ -66,10 +66,14 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 	}
 	e := p.evidence(out, v, o)
 	asks = asks && e.estimate(left, bytes, rows)
-	if asks {
+	switch {
+	case !asks:
+	case e.mapsPay(t):
 		if err := e.askMaps(ctx); err != nil {
 			return nil, err
 		}
+	default:
+		e.mapsUnasked()
 	}
 	if err := e.fill(pruning); err != nil {
 		return nil, err
@@ -175,6 +179,7 @@ type evidence struct {
 type usable struct {
 	ok      bool
 	tiered  bool // its artifacts cover many files
+	lists   bool // a probe reads through the values of its artifact
 	kind    index.Kind
 	columns []column.Path
 	files   int // of the files left that it covers
@@ -247,6 +252,9 @@ func (e *evidence) usable() bool {
 			continue
 		}
 		u := usable{kind: k.Kind, tiered: k.Scope == index.Tiered}
+		if l, ok := k.Kind.(index.Listing); ok {
+			u.lists = l.ListsValues()
+		}
 		if u.columns, ok = kinds.Columns(e.plan.Snapshot.Schema, d.FieldIDs, d.Params); ok {
 			e.plan.Predicate.Leaves(func(l *predicate.Leaf) { u.ok = u.ok || u.kind.Says(u.columns, l) != index.Nothing })
 		}
@@ -347,6 +355,7 @@ func (e *evidence) question(p overlay.Placement, leaves []*predicate.Leaf) *aske
 		Kind: e.indexes[p.Index].kind, Rows: info.Rows,
 		Root: span(info.Root), RootCRC: info.Root.CRC, RootSum: info.RootSHA256, RootData: info.RootInline, Body: span(info.Body),
 	}, leaves, e.Readers)
+	e.bound(a.probe, info.Rows)
 	a.task = &wave.Task{Key: info.Bundle, Steps: a.probe}
 	a.task.Err = a.probe.Prepare()
 	e.asked[q] = a
@@ -470,6 +479,7 @@ func (e *evidence) summarise(files int) {
 			r.Missing = append(r.Missing, d.ID)
 		}
 	}
+	e.stopped()
 	for _, a := range e.asked {
 		if a.task.Err != nil {
 			r.Rejected = append(r.Rejected, Rejection{

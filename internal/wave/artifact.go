@@ -38,6 +38,9 @@ type Probe struct {
 	inner   index.Probe
 	failed  bool
 	waves   int
+	stopped int64
+	// Most is how many rows may be read one by one; a probe that tells that it would read more is stopped. 0: any number.
+	Most int64
 }
 
 // maxWaves bounds the rounds of one probe: a body that sends its reader in circles ends as "maybe".
@@ -73,6 +76,10 @@ func (p *Probe) Need() []store.Span {
 	}
 	if p.inner == nil {
 		return []store.Span{p.art.Root}
+	}
+	if c, ok := p.inner.(index.Counted); ok && p.Most > 0 && c.Entries() > p.Most {
+		p.failed, p.stopped = true, c.Entries()
+		return nil
 	}
 	need := p.inner.Need()
 	out := make([]store.Span, len(need))
@@ -126,6 +133,9 @@ func (p *Probe) ask(r index.Reader) index.Probe {
 	}
 	return index.Settled(rowset.Maybe(p.art.Rows))
 }
+
+// Stopped is how many rows the probe would have read one by one, more than Most; 0: it was not stopped.
+func (p *Probe) Stopped() int64 { return p.stopped }
 
 // Verdict is the answer over the artifact's rows; rowset.Maybe until it is known.
 func (p *Probe) Verdict() rowset.Verdict {

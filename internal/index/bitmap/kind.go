@@ -55,6 +55,9 @@ func valueCap(params index.Params) (int, error) {
 	return n, nil
 }
 
+// ListsValues is true.
+func (Kind) ListsValues() bool { return true }
+
 // Says is exact for everything that can be asked of the column: of a list's element that is Contains alone. LIKE is tried on every value. A file with too many values answers null and NaN tests
 // alone, and a verdict that would read more than the probe limit is weaker too.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {

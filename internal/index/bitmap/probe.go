@@ -136,6 +136,16 @@ func (p *probe) wantSets() {
 
 func (p *probe) Need() []index.Span { return p.wave.Spans() }
 
+// Entries is the rows of the row sets to read.
+func (p *probe) Entries() (n int64) {
+	for _, s := range p.sets {
+		if s.count < p.rows {
+			n += int64(s.count)
+		}
+	}
+	return n
+}
+
 func (p *probe) Feed(data [][]byte) error {
 	wave := p.wave
 	p.wave = nil

@@ -334,6 +334,15 @@ func (p *probe) firstWave() {
 
 func (p *probe) Need() []index.Span { return p.wave.Spans() }
 
+// Entries is about how many rows a range takes, by its part of the bytes of all blocks. Of single values it is what their blocks hold besides, and
+// not counted.
+func (p *probe) Entries() int64 {
+	if p.dataBytes == 0 || len(p.intervals) == 0 || p.intervals[0].Point() {
+		return 0
+	}
+	return int64(float64(p.least) / float64(p.dataBytes) * float64(p.rows))
+}
+
 func (p *probe) Feed(data [][]byte) error {
 	wave := p.wave
 	p.wave = nil
@@ -398,7 +407,7 @@ func (p *probe) takePages(data [][]byte) error {
 			break
 		}
 	}
-	p.pages = nil
+	p.pages, p.least = nil, max(p.least, size-2*maxBlock)
 	return nil
 }
 

@@ -47,6 +47,9 @@ func valueCap(params index.Params) (int, error) {
 	return n, nil
 }
 
+// ListsValues is true.
+func (Kind) ListsValues() bool { return true }
+
 // Says is superset for everything that can be asked of the column: of a list's element that is Contains alone. A row group whose values all fail is ruled out, one whose values all pass is
 // claimed, the rest is rechecked. LIKE is tried on every value.
 func (Kind) Says(cols []column.Path, leaf *predicate.Leaf) index.Power {

@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/index/indextest"
+	"github.com/skomerdb/skomer/internal/predicate"
+)
+
+// TestJudgementsAreMonotone: the more rows match, the more asking takes and the less it saves, so that an index which is not asked about few
+// rows is not asked about more; of a larger artifact more entries may be taken.
+func TestJudgementsAreMonotone(t *testing.T) {
+	rng := indextest.Rand(t)
+	known := Known{1: uniform(t, 10000)}
+	for range 500 {
+		s := &Scene{
+			Profile: []Profile{LocalStore, ObjectStore}[rng.IntN(2)], MinSelectivity: 0.5, Known: known, Files: 1 + rng.IntN(5000),
+			Bytes: 1 + rng.Int64N(1<<40), Rows: 1 + rng.Int64N(1<<32), Columns: 1 + rng.IntN(50), Cores: rng.IntN(17),
+		}
+		o := Offer{Exact: rng.IntN(2) == 0, PerFile: rng.IntN(2) == 0, Values: 1 + rng.IntN(300), Listed: rng.IntN(3) == 0}
+		low := 1 + rng.Int64N(9000)
+		few, many := longLeaf(predicate.Less, 1, low), longLeaf(predicate.Less, 1, low+1+rng.Int64N(9999-low))
+		for what, judge := range map[string]func(l *predicate.Leaf) Judgement{
+			"index":    func(l *predicate.Leaf) Judgement { return s.Judge([]*predicate.Leaf{l}, o) },
+			"file map": s.JudgeMap,
+		} {
+			a, b := judge(few), judge(many)
+			require.LessOrEqual(t, a.Share, b.Share)
+			require.LessOrEqual(t, a.Index.Seconds, b.Index.Seconds, "%s of %+v", what, s)
+			require.GreaterOrEqual(t, a.Saved.Seconds, b.Saved.Seconds, "%s of %+v", what, s)
+			require.True(t, a.Ask || !b.Ask, "%s of %+v", what, s)
+			require.Equal(t, a.Ask, a.Why == "")
+		}
+		rows := rng.Int64N(s.Rows)
+		require.LessOrEqual(t, s.MostEntries(rows/2), s.MostEntries(rows))
+		require.GreaterOrEqual(t, s.MostEntries(rows), int64(0))
+	}
+	require.Positive(t, (&Scene{Profile: LocalStore}).MostEntries(5), "where nothing is known nothing is stopped")
+}
+
+// TestMapsOfScatteredValuesAreNotAsked: where every granule of every file holds one of the values, a file map rules nothing out.
+func TestMapsOfScatteredValuesAreNotAsked(t *testing.T) {
+	s := &Scene{
+		Profile: LocalStore, MinSelectivity: 0.5, Known: Known{1: uniform(t, 10000)}, Files: 20, Bytes: 20 << 20, Rows: 1_000_000, Columns: 5, Cores: 2,
+	}
+	require.True(t, s.JudgeMap(longLeaf(predicate.Equal, 2, 5)).Ask, "nothing is known of the column")
+	require.False(t, s.JudgeMap(longLeaf(predicate.In, 1, 5, 900, 7000, 8000)).Ask, "some 400 rows in 20 files")
+	s.Rows = 20_000
+	s.Known = Known{1: uniform(t, 100_000)}
+	require.True(t, s.JudgeMap(longLeaf(predicate.Equal, 1, 5)).Ask, "a row at most")
+}
