@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/puffin"
 	"github.com/skomerdb/skomer/internal/store/local"
@@ -125,6 +127,44 @@ func standardBlob(t *testing.T, overlays string, field int32) puffin.Blob {
 	}))
 	require.NotNil(t, out)
 	return *out
+}
+
+// TestEmptyTextsHaveStatistics: the empty text is a bound and a quantile like any other, and texts that are not UTF-8 are shown byte by byte.
+func TestEmptyTextsHaveStatistics(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: adviseSchema})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	var rows []tabletest.Row
+	for i, text := range []string{"", "a", "b", "z\xff"} {
+		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, int64(i))}, {Val: column.StringValue(text)}, {Null: true}})
+	}
+	path := filepath.Join(dir, "data", "a.parquet")
+	layout := tabletest.Layout{RowsPerGroup: 2, PageBytes: 4096, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	require.NoError(t, tabletest.WriteParquet(path, adviseSchema, rows, layout))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	four, none := int64(4), int64(0)
+	_, err = w.Append(ctx, lakewrite.File{Path: path, Format: facts.Parquet, Records: 4, Size: info.Size(), Metrics: map[int]lakewrite.Metric{
+		2: {Values: &four, Nulls: &none, Lower: []byte{}, Upper: []byte("zz")},
+	}})
+	require.NoError(t, err)
+	table := open(t, dir, filepath.Join(t.TempDir(), "overlays"))
+	c := statsOf(t, table, "c")
+	require.Equal(t, `""`, *c.Min)
+	require.Equal(t, `"zz"`, *c.Max)
+	require.Zero(t, c.Files.Unbounded)
+
+	require.NoError(t, table.Mount(ctx))
+	_, err = table.AddIndex(ctx, "sketch(c)")
+	require.NoError(t, err)
+	_, err = table.Sync(ctx, skomer.SyncOptions{})
+	require.NoError(t, err)
+	c = statsOf(t, table, "c")
+	require.Len(t, c.Quantile, 7)
+	require.Equal(t, `""`, *c.Min)
+	require.Equal(t, `"z\xff"`, *c.Max)
 }
 
 // TestStatisticsTellDeletedRowsApart: numbers of columns are about physical rows, and the table says how many of them live.

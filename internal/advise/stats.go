@@ -183,7 +183,7 @@ func boundsOf(s *facts.Snapshot, at int, f *parquetio.File, p column.Path) (out 
 	for _, g := range b.Statistics(0).Groups {
 		x := plan.Bound{Rows: int64(g.Rows.Len()), Empty: g.Nulls == int64(g.Rows.Len())}
 		if g.Min != nil && g.Max != nil {
-			x.Low, x.High = column.AppendKey(nil, *g.Min), column.AppendKey(nil, *g.Max)
+			x.Low, x.High = column.AppendKey([]byte{}, *g.Min), column.AppendKey([]byte{}, *g.Max)
 		}
 		out = append(out, x)
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
-// Bound is what a data file, row group or page states of a column: keys of its least and greatest value. A nil key is unknown.
+// Bound is what a data file, row group or page states of a column: keys of its least and greatest value. A nil key is unknown; that of the
+// empty text is empty.
 type Bound struct {
 	Low, High []byte
 	Rows      int64
@@ -45,7 +46,7 @@ func FileBounds(s *facts.Snapshot, c predicate.Column) []Bound {
 		lower, upper := m.bounds(i)
 		in := decodeBounds(m.t, lower, upper)
 		if in.hasLo && in.hasHi {
-			b.Low, b.High = column.AppendKey(nil, in.lo), column.AppendKey(nil, in.hi)
+			b.Low, b.High = column.AppendKey([]byte{}, in.lo), column.AppendKey([]byte{}, in.hi)
 		}
 	}
 	return out

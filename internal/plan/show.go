@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/column"
 )
@@ -37,20 +38,29 @@ func show(v column.Value) string {
 	case column.TimestampNS, column.TimestampNZ:
 		return time.Unix(0, v.Int64()).UTC().Format("2006-01-02T15:04:05.999999999")
 	case column.String:
-		return strconv.Quote(strings.ToValidUTF8(cut(v.S, "…"), ""))
-	case column.UUID, column.Fixed, column.Binary:
-		return "X'" + hex.EncodeToString([]byte(cut(v.S, ""))) + "'"
+		return strconv.Quote(cutText(v.S))
+	case column.UUID:
+		if h := hex.EncodeToString([]byte(v.S)); len(h) == 32 {
+			return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+		}
+		fallthrough
+	case column.Fixed, column.Binary:
+		return "X'" + hex.EncodeToString([]byte(v.S[:min(len(v.S), shown)])) + "'"
 	default:
 		return strconv.FormatInt(v.Int64(), 10)
 	}
 }
 
-// cut is the head of a long text or byte string.
-func cut(s, mark string) string {
-	if len(s) <= shown {
+// cutText is the head of a long text: no character is cut in two.
+func cutText(s string) string {
+	n := shown
+	for n < len(s) && n > shown-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	if n >= len(s) {
 		return s
 	}
-	return s[:shown] + mark
+	return s[:n] + "…"
 }
 
 func showDecimal(v column.Value) string {

@@ -323,6 +323,10 @@ func TestEmptyStringsCountAsAValue(t *testing.T) {
 	if _, ndv, _ := s.Theta(); ndv != 1 {
 		t.Errorf("the blob's ndv is %d: Java's sketches do not take empty values", ndv)
 	}
+	sum, err := s.Summary()
+	if least := sum.At(0); err != nil || least == nil || len(least) != 0 || string(sum.At(1)) != "a" {
+		t.Errorf("the empty text is the least value, not %q: %v", least, err)
+	}
 }
 
 func TestSketchesSayNothing(t *testing.T) {

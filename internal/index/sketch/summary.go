@@ -53,13 +53,16 @@ func (s *Summary) Encoding() index.Encoding {
 	return index.Encoding{Kind: s.Kind, Scale: s.Scale, Width: s.Width}
 }
 
-// At is the quantile key at one of Ranks; nil if there is none.
+// At is the quantile key at one of Ranks; nil if there is none. The key of the empty text is empty.
 func (s *Summary) At(rank float64) []byte {
 	i := sort.SearchFloat64s(Ranks, rank)
 	if len(s.Quantiles) != len(Ranks) || i == len(Ranks) || Ranks[i] != rank {
 		return nil
 	}
-	return s.Quantiles[i]
+	if key := s.Quantiles[i]; key != nil {
+		return key
+	}
+	return []byte{}
 }
 
 // Share estimates the part of the values, from 0 to 1, whose keys lie in the interval. ok is false where nothing is known of them.
