@@ -2,13 +2,12 @@ package skomer
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/facts"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/maintain"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // ConsolidateReport is what a consolidation did, or with a dry run would do first.
@@ -44,11 +43,11 @@ func (t *Table) Consolidate(ctx context.Context, dryRun bool) (*ConsolidateRepor
 	if err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp("", "skomer-consolidate-")
+	temp, done, err := local.Scratch("consolidate")
 	if err != nil {
-		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer done()
 	c := maintain.Consolidator{
 		Overlay: t.overlay, Store: t.overlayStore, Snapshot: s, TempDir: temp, Memory: t.client.config.Memory, DryRun: dryRun, Snapshots: t.everySnapshot(),
 	}

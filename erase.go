@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/plan"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // EraseOptions tell what to erase.
@@ -132,7 +134,8 @@ func (t *Table) forgetCaches(out *EraseReport) {
 		{"readers, file maps, masks, footers and planned snapshots in this process", "emptied"},
 		{"decoded manifests in this process", "kept: they are the table's, and go when the process ends"},
 		{"other processes", other},
-		{"disk", "there are no caches on disk; builds that were killed may have left folders skomer-* below " + os.TempDir()},
+		{"disk", fmt.Sprintf("there are no caches on disk; of temporary folders that killed builds left below %s, %d were removed; other hosts may have some",
+			os.TempDir(), local.Abandoned())},
 	}
 }
 

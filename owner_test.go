@@ -56,6 +56,7 @@ func TestOverlayOfAnotherTable(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, st.Warnings, 1)
 	require.Contains(t, st.Warnings[0], "is the overlay of another table")
+	require.Contains(t, st.Unusable, "is the overlay of another table")
 	n, _ := count(t, table, skomer.Query{Where: "v = 5"})
 	require.Equal(t, 1, n)
 	require.False(t, c.Doctor(ctx, other.Location(), skomer.TableOptions{Overlay: owner.Overlay()}).Healthy())

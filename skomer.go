@@ -172,4 +172,6 @@ type Status struct {
 	Backlog    Backlog          `json:"backlog"`
 	Rejected   map[string]int64 `json:"rejected"` // artifacts by reason
 	Warnings   []string         `json:"warnings"`
+	// Unusable is why queries use nothing of the overlay: its newest version is damaged, not signed as it should be, or of another table.
+	Unusable string `json:"unusable,omitempty"`
 }

@@ -53,11 +53,13 @@ func (t *Table) stands(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
 	st.LastSync = timeOf(v.Upstream().LastSyncMs)
 	st.LagSeconds = lag(t.metadata().Snapshots(), s.ID, st.SyncedSnapshot, st.LastSync, time.Now()).Seconds()
-	if err := v.Broken(); err != nil {
-		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
+	unusable := v.Broken()
+	if unusable == nil {
+		unusable = t.same(v.Table())
 	}
-	if err := t.same(v.Table()); v.Broken() == nil && err != nil {
-		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+err.Error())
+	if unusable != nil {
+		st.Unusable = unusable.Error()
+		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+st.Unusable)
 	}
 	for _, w := range v.Warnings() {
 		if v.Broken() == nil {

@@ -2,14 +2,13 @@ package skomer
 
 import (
 	"context"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/facts"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/maintain"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // SyncOptions bounds a sync. The zero value builds everything that is missing.
@@ -133,9 +132,9 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	temp, err := os.MkdirTemp("", "skomer-sync-")
+	temp, done, err := local.Scratch("sync")
 	if err != nil {
-		return nil, nil, nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+		return nil, nil, nil, err
 	}
 	if workers <= 0 {
 		workers = t.client.config.Workers
@@ -145,7 +144,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},
-	}, s, func() { _ = os.RemoveAll(temp) }, nil
+	}, s, done, nil
 }
 
 // past is the facts of an older snapshot.

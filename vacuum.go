@@ -148,18 +148,45 @@ func (t *Table) PurgeIndex(ctx context.Context, name string) (*Index, *VacuumRep
 func (t *Table) Purge(ctx context.Context) (*VacuumReport, error) {
 	ctx, end := t.metered(ctx)
 	defer end()
-	const enough = 16 // versions: that all of them are damaged is not to be expected
-	history, err := t.overlay.History(ctx, enough)
-	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.NotFound, t.name, "has no overlay at %s", t.where)
-	}
+	history, err := t.history(ctx)
 	if err != nil {
 		return nil, err
 	}
 	at := slices.IndexFunc(history, func(h overlay.Summary) bool { return h.Err == nil && !h.Expired })
-	if err := t.owns(history[max(at, 0)].Table); err != nil {
+	if at < 0 {
+		return nil, fault.New(fault.Refused, t.where, "no version tells whose overlay it is").WithCause(history[0].Err).
+			WithFix("if it shall go: skomer unmount --purge --overlay %s", t.where)
+	}
+	if err := t.owns(history[at].Table); err != nil {
 		return nil, err
 	}
 	r, err := t.vacuum().PurgeAll(ctx)
 	return t.cleaned(ctx, r, err)
+}
+
+// PurgeOverlay is Table.Purge for the overlay at a place, whatever its table: one that is gone or was made again, or that no version tells of any
+// more.
+func (c *Client) PurgeOverlay(ctx context.Context, where string) (*VacuumReport, error) {
+	t := &Table{client: c, name: where, options: TableOptions{Overlay: where}}
+	if err := t.locate(); err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	ctx, end := t.metered(ctx)
+	defer end()
+	if _, err := t.history(ctx); err != nil {
+		return nil, err
+	}
+	r, err := t.vacuum().PurgeAll(ctx)
+	return t.cleaned(ctx, r, err)
+}
+
+// history is the newest versions of the overlay, damaged ones too.
+func (t *Table) history(ctx context.Context) ([]overlay.Summary, error) {
+	const enough = 16 // versions: that all of them are damaged is not to be expected
+	history, err := t.overlay.History(ctx, enough)
+	if fault.Is(err, fault.NotFound) || err == nil && len(history) == 0 {
+		return nil, fault.New(fault.NotFound, t.name, "has no overlay at %s", t.where)
+	}
+	return history, err
 }

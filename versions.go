@@ -2,12 +2,12 @@ package skomer
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // OverlayVersion is one version of a table's overlay.
@@ -126,11 +126,11 @@ func (t *Table) CopyOverlay(ctx context.Context, to string) (*CopyReport, error)
 	if err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp("", "skomer-copy-")
+	temp, done, err := local.Scratch("copy")
 	if err != nil {
-		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer done()
 	key, err := t.client.config.overlayKey()
 	if err != nil {
 		return nil, err

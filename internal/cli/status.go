@@ -20,7 +20,8 @@ rejected and why.
 
 --fail-on takes conditions separated by commas and exits with 8 if one of them holds: coverage<PERCENT is about the least covered
 index, lag>DURATION about the time since the first snapshot that was not synced, backlog>N about data files that an index lacks,
-rejected>N about artifacts that are not believed. A table that is not mounted fails any of them. They are meant for monitors.`
+rejected>N about artifacts that are not believed. A table that is not mounted fails any of
+them, and so does one whose overlay cannot be used. They are meant for monitors.`
 
 func (a *app) statusCommand() *cobra.Command {
 	var failOn string
@@ -140,10 +141,13 @@ type condition struct {
 	holds func(*skomer.Status) bool
 }
 
-// failing is the conditions that hold. A table that is not mounted passes none.
+// failing is the conditions that hold. A table that is not mounted, or whose overlay cannot be used, passes none.
 func failing(conditions []condition, s *skomer.Status) (out []string) {
-	if len(conditions) > 0 && !s.Mounted {
+	switch {
+	case len(conditions) > 0 && !s.Mounted:
 		return []string{"not mounted"}
+	case len(conditions) > 0 && s.Unusable != "":
+		return []string{"the overlay cannot be used"}
 	}
 	for _, c := range conditions {
 		if c.holds(s) {

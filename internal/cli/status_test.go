@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,10 +28,24 @@ func TestConditionsOfStatus(t *testing.T) {
 	require.Len(t, c, 3)
 	require.Equal(t, []string{"not mounted"}, failing(c[2:], s))
 	require.Empty(t, failing(nil, s))
-	s.Mounted = true
+	s.Mounted, s.Unusable = true, "damaged"
+	require.Equal(t, []string{"the overlay cannot be used"}, failing(c[2:], s))
+	s.Unusable = ""
 	require.Equal(t, []string{"lag>1h", "coverage<95"}, failing(c, s))
 	for _, bad := range []string{"lag", "lag<1h", "lag>soon", "coverage<much", "rejected>some", "backlog>x", ">3"} {
 		_, err := parseConditions(bad)
 		require.ErrorContains(t, err, "--fail-on", bad)
 	}
+}
+
+// TestProgressWithoutATerminal: a long sync tells logs how far it is, and does not flood them.
+func TestProgressWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	tell := spoken(&out, time.Hour)
+	tell(skomer.SyncProgress{FilesDone: 1, FilesTotal: 9})
+	require.Empty(t, out.String())
+	tell = spoken(&out, 0)
+	tell(skomer.SyncProgress{FilesDone: 1, FilesTotal: 9, Left: -1})
+	tell(skomer.SyncProgress{FilesDone: 2, FilesTotal: 9, Left: 90*time.Second + time.Millisecond})
+	require.Regexp(t, `(?m)\A\S+  indexing: 1 of 9 files\n\S+  indexing: 2 of 9 files, about 1m30s left\n\z`, out.String())
 }

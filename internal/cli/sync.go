@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -103,6 +105,9 @@ func (f *syncFlags) check(given func(string) bool) error {
 // follow syncs until the command is interrupted.
 func (a *app) follow(ctx context.Context, t *skomer.Table, f syncFlags) error {
 	last := ""
+	if !a.flags.quiet && a.flags.output != "json" {
+		f.options.Progress = spoken(a.err, progressEvery)
+	}
 	return t.Follow(ctx, skomer.FollowOptions{
 		SyncOptions: f.options, Every: f.follow, SweepEvery: f.every,
 		Synced: func(r *skomer.SyncReport, err error) {
@@ -150,10 +155,41 @@ func (a *app) sync(ctx context.Context, t *skomer.Table, options skomer.SyncOpti
 	return t.Sync(ctx, options)
 }
 
-// progress draws a progress bar where standard error is a terminal; end removes it.
+// progressEvery is how far lines of progress lie apart where there is no terminal for a bar.
+const progressEvery = 30 * time.Second
+
+// spoken writes a line about progress now and then, for logs.
+func spoken(w io.Writer, every time.Duration) func(skomer.SyncProgress) {
+	var mu sync.Mutex
+	last := time.Now()
+	return func(p skomer.SyncProgress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last) < every {
+			return
+		}
+		last = time.Now()
+		_, _ = fmt.Fprintf(w, "%s  %s\n", moment(last), soFar(p)) // a log that cannot be written is no reason to stop
+	}
+}
+
+// soFar is how far a sync is, and how long it may take on.
+func soFar(p skomer.SyncProgress) string {
+	left := ""
+	if p.Left > 0 {
+		left = fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
+	}
+	return fmt.Sprintf("indexing: %d of %d files%s", p.FilesDone, p.FilesTotal, left)
+}
+
+// progress draws a progress bar where standard error is a terminal, else it writes a line now and then; end removes the bar.
 func (a *app) progress(options *skomer.SyncOptions) (end func()) {
 	end = func() {}
-	if terminal(a.err) && !a.flags.quiet {
+	switch {
+	case a.flags.quiet:
+	case !terminal(a.err) && a.flags.output != "json": // errors are JSON there
+		options.Progress = spoken(a.err, progressEvery)
+	case terminal(a.err):
 		bar := progressbar.NewOptions64(1,
 			progressbar.OptionSetWriter(a.err), progressbar.OptionSetDescription("indexing"), progressbar.OptionSetWidth(30),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(),
@@ -161,11 +197,7 @@ func (a *app) progress(options *skomer.SyncOptions) (end func()) {
 		end = func() { _ = bar.Finish() }
 		options.Progress = func(p skomer.SyncProgress) {
 			bar.ChangeMax64(max(p.RowsTotal, 1))
-			left := ""
-			if p.Left > 0 {
-				left = fmt.Sprintf(", about %s left", p.Left.Round(1e9))
-			}
-			bar.Describe(fmt.Sprintf("indexing: %d of %d files%s", p.FilesDone, p.FilesTotal, left))
+			bar.Describe(soFar(p))
 			_ = bar.Set64(p.RowsDone) // a terminal that cannot be drawn on is no reason to stop
 		}
 	}

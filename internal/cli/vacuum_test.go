@@ -203,3 +203,37 @@ func TestCopyOfAnOverlayAnswersTheSame(t *testing.T) {
 	s.run("index", "drop", "TABLE", "ordered(delay)", "--overlay", to)
 	s.run("sync", "TABLE", "--overlay", to)
 }
+
+// TestPurgeOfAnOverlayWhoseTableIsGone: what was derived from a table can be deleted after the table is.
+func TestPurgeOfAnOverlayWhoseTableIsGone(t *testing.T) {
+	s, _, where := indexed(t)
+	require.NoError(t, os.Chmod(s.flights, 0o755))
+	require.NoError(t, os.Rename(s.flights, s.flights+".gone"))
+	require.Equal(t, exitNotFound, s.try("unmount", "TABLE", "--purge").code)
+	require.Equal(t, exitUsage, s.try("unmount").code)
+	require.Equal(t, exitUsage, s.try("unmount", "--purge").code)
+	require.Equal(t, exitUsage, s.try("unmount", "--overlay", where).code)
+	require.Equal(t, exitNotFound, s.try("unmount", "--purge", "--overlay", where+"x").code)
+	require.Positive(t, bytesBelow(t, where, ""))
+	r := s.report("unmount", "--purge", "--overlay", where)
+	require.NotEmpty(t, r.Deleted)
+	require.Zero(t, bytesBelow(t, where, ".puffin"))
+	require.Less(t, bytesBelow(t, where, ""), int64(2000))
+}
+
+// TestPurgeOfAnUnreadableOverlay: an overlay that no version tells of is deleted only by its place.
+func TestPurgeOfAnUnreadableOverlay(t *testing.T) {
+	s, answer, where := indexed(t)
+	versions, err := filepath.Glob(filepath.Join(where, "versions", "*"))
+	require.NoError(t, err)
+	for _, v := range versions {
+		require.NoError(t, os.Truncate(v, 50))
+	}
+	refused := s.try("unmount", "TABLE", "--purge")
+	require.Equal(t, exitRefused, refused.code)
+	require.Contains(t, refused.err, "skomer unmount --purge --overlay "+where)
+	s.run("unmount", "--purge", "--overlay", where)
+	require.Zero(t, bytesBelow(t, where, ".puffin"))
+	s.same(answer, "nothing is mounted")
+	s.run("mount", "TABLE")
+}

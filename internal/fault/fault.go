@@ -102,7 +102,11 @@ func (e *Error) Error() string {
 		parts = append(parts, e.Reason)
 	}
 	if e.Cause != nil {
-		parts = append(parts, e.Cause.Error())
+		cause := e.Cause.Error()
+		if e.Reason == "" && strings.HasPrefix(cause, e.Subject+": ") { // it names the subject already
+			return cause
+		}
+		parts = append(parts, cause)
 	}
 	if len(parts) == 0 {
 		return e.Class.String()
