@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/bundle"
@@ -24,10 +27,19 @@ import (
 	"github.com/skomerdb/skomer/internal/store/local"
 )
 
-var scale = flag.Float64("scale", 1, "row 12: share of its ten million rows")
+var (
+	scale   = flag.Float64("scale", 1, "row 12: share of its ten million rows")
+	index12 = flag.String("index", "", "row 12: the one index to merge")
+	pairs12 = flag.Int("merges", 3, "row 12: builds, and merges beside each of them, whose median counts")
+)
+
+// compacted is the indexes of row 12: every kind, and ordered over one and two columns.
+var compacted = []string{
+	"zonemap(at)", "bloom(id)", "valueset(city)", "bitmap(city)", "ordered(at)", "ordered(id)", "ordered(city)", "ordered(city, at)", "ngram(city)", "sketch(user)",
+}
 
 // compaction is row 12: a hundred files were rewritten as ten. What merging the artifacts of the old files takes, with reading and writing
-// them, against building those of the new files from the data. LanceDB's optimize is no peer here: it rewrites data and indexes together.
+// them, against building those of the new files from the data; both with two workers.
 func compaction(ctx context.Context) error {
 	const before, after = 100, 10
 	rows := int(*scale * 1e7 / before)
@@ -39,41 +51,63 @@ func compaction(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, expr := range []string{"zonemap(at)", "bloom(id)", "valueset(city)", "bitmap(city)", "ordered(at)", "ordered(id)", "ordered(city)"} {
-		if err := compactOne(ctx, old, now, expr, before/after); err != nil {
+	for _, k := range kinds.All() {
+		if !slices.ContainsFunc(compacted, func(expr string) bool { return strings.HasPrefix(expr, k.Name+"(") }) {
+			return fmt.Errorf("no index of kind %s", k.Name)
+		}
+	}
+	var ours spent // for what the peer has too
+	for _, expr := range compacted {
+		if *index12 != "" && expr != *index12 {
+			continue
+		}
+		took, err := compactOne(ctx, old, now, expr, before/after)
+		if err != nil {
 			return fmt.Errorf("%s: %w", expr, err)
 		}
+		if expr == "ordered(id)" || expr == "bitmap(city)" {
+			ours.wall, ours.cpu = ours.wall+took.wall, ours.cpu+took.cpu
+		}
 	}
-	return nil
+	if *index12 != "" {
+		return nil
+	}
+	return lanceOptimize(ctx, old, rows, ours)
 }
 
-func compactOne(ctx context.Context, old, now, expr string, ratio int) error {
+func compactOne(ctx context.Context, old, now, expr string, ratio int) (spent, error) {
 	sources, _, err := artifactsOf(ctx, old, expr, true)
 	if err != nil {
-		return err
+		return spent{}, err
 	}
-	var built []held
-	var builds, merges []float64
-	var merged []held
-	for range 3 {
+	var built, merged []held
+	var builds, merges, buildCPU, mergeCPU []float64
+	for range *pairs12 {
 		own, took, err := artifactsOf(ctx, now, expr, false)
 		if err != nil {
-			return err
+			return spent{}, err
 		}
-		built, builds = own, append(builds, took)
-		start := time.Now()
-		if merged, err = mergeInto(old, expr, sources, own, ratio); err != nil {
-			return err
+		built, builds, buildCPU = own, append(builds, took.wall), append(buildCPU, took.cpu)
+		// Merges are short: the median of five counts, so that a pause of the machine does not.
+		var wall, cpu []float64
+		for range 5 {
+			clock := startClock()
+			if merged, err = mergeInto(ctx, old, expr, sources, own, ratio); err != nil {
+				return spent{}, err
+			}
+			took := clock.stop()
+			wall, cpu = append(wall, took.wall), append(cpu, took.cpu)
 		}
-		merges = append(merges, time.Since(start).Seconds())
+		merges, mergeCPU = append(merges, median(wall)), append(mergeCPU, median(cpu))
 	}
 	if err := sameAnswers(merged, built); err != nil {
-		return err
+		return spent{}, err
 	}
+	fmt.Printf("  %s: %d artifacts into %d, merged in %.0f ms (%.0f ms of CPU), built in %.0f ms (%.0f ms of CPU: %.0f×); no data file read, answers identical\n",
+		expr, len(sources), len(built), median(merges)*1e3, median(mergeCPU)*1e3, median(builds)*1e3, median(buildCPU)*1e3, median(ratios(buildCPU, mergeCPU)))
 	figure := median(ratios(builds, merges))
-	fmt.Printf("  %s: %d artifacts into %d, merged in %.0f ms, built in %.0f ms; no data file read, answers identical\n", expr, len(sources), len(built), median(merges)*1e3, median(builds)*1e3)
 	verdict(12, figure, "× "+expr, "≥ 20×", figure >= 20)
-	return nil
+	return spent{median(merges), median(mergeCPU)}, nil
 }
 
 // held is an artifact in an overlay on disk, or merged.
@@ -88,40 +122,40 @@ type held struct {
 }
 
 // artifactsOf builds an index in an overlay of its own and lists its artifacts by the order of their files. Kept ones are not built again.
-func artifactsOf(ctx context.Context, dir, expr string, keep bool) ([]held, float64, error) {
+func artifactsOf(ctx context.Context, dir, expr string, keep bool) ([]held, spent, error) {
 	overlays := filepath.Join(filepath.Dir(dir), "overlay "+expr)
 	if !keep {
 		if err := os.RemoveAll(overlays); err != nil {
-			return nil, 0, err
+			return nil, spent{}, err
 		}
 	}
 	c, err := skomer.New(skomer.Config{OverlayRoot: overlays, MaxStaleness: time.Hour, Workers: 2})
 	if err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
 	t, err := c.Open(ctx, dir, skomer.TableOptions{Overlay: overlays})
 	if err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
 	defer t.Close()
 	if err := t.Mount(ctx); err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
 	if _, err := t.AddIndex(ctx, expr); err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
-	start := time.Now()
+	clock := startClock()
 	if _, err := t.Sync(ctx, skomer.SyncOptions{}); err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
-	took := time.Since(start).Seconds()
+	took := clock.stop()
 	v, err := overlay.Open(local.New(), overlays, overlay.Options{}).Latest(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
 	d, err := kinds.ParseExpr(expr, &eventSchema)
 	if err != nil {
-		return nil, 0, err
+		return nil, spent{}, err
 	}
 	kind, _ := kinds.ByName(d.Name)
 	var out []held
@@ -145,55 +179,66 @@ func artifactsOf(ctx context.Context, dir, expr string, keep bool) ([]held, floa
 	return out, took, failed
 }
 
-// mergeInto merges sources into artifacts over the files of built ones, each file of which holds the rows of ratio old files, and writes a bundle.
-func mergeInto(dir, expr string, sources, built []held, ratio int) ([]held, error) {
-	file, err := os.Create(filepath.Join(filepath.Dir(dir), "merged.puffin"))
+// mergeInto merges sources into artifacts over the files of built ones, each file of which holds the rows of ratio old files, and writes a
+// bundle of each.
+func mergeInto(ctx context.Context, dir, expr string, sources, built []held, ratio int) ([]held, error) {
+	out := make([]held, len(built))
+	g, _ := errgroup.WithContext(ctx)
+	g.SetLimit(2)
+	first := 0 // the old file that the next artifact starts with
+	for i, b := range built {
+		from, n := first, len(b.files)*ratio
+		first += n
+		g.Go(func() (err error) {
+			out[i], err = mergeOne(filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i)), expr, sources, b, from, n)
+			return err
+		})
+	}
+	return out, g.Wait()
+}
+
+// mergeOne merges the sources of n old files from first on into a bundle.
+func mergeOne(path, expr string, sources []held, b held, first, n int) (held, error) {
+	file, err := os.Create(path)
 	if err != nil {
-		return nil, err
+		return held{}, err
 	}
 	defer file.Close()
 	buffered := bufio.NewWriterSize(file, 1<<20)
 	w := bundle.NewWriter(buffered, bundle.BuildInfo{BuildID: "merged"})
-	first := 0 // the old file that the next artifact starts with
-	for _, b := range built {
-		part, m, err := sourcesFor(sources, first, len(b.files)*ratio)
-		if err != nil {
-			return nil, err
-		}
-		first += len(b.files) * ratio
-		spec := index.Spec{Columns: b.cols, Rows: b.Rows}
-		for at := uint32(0); at < b.Rows; at += b.Rows / uint32(len(b.files)) {
-			spec.RowGroups = append(spec.RowGroups, at)
-		}
-		spec.Pages = spec.RowGroups
-		sink, err := w.Begin(lineage.Record{IndexID: expr, Algorithm: b.kind.Algorithm()})
-		if err != nil {
-			return nil, err
-		}
-		root, reason, err := b.kind.Kind.Merge(spec, part, m, index.Budget{TempDir: os.TempDir()}, sink)
-		if err != nil || root == nil {
-			return nil, fmt.Errorf("not merged: %s: %w", reason, err)
-		}
-		if err := w.End(root); err != nil {
-			return nil, err
-		}
+	part, m, err := sourcesFor(sources, first, n)
+	if err != nil {
+		return held{}, err
+	}
+	spec := index.Spec{Columns: b.cols, Rows: b.Rows}
+	for at := uint32(0); at < b.Rows; at += b.Rows / uint32(len(b.files)) {
+		spec.RowGroups = append(spec.RowGroups, at)
+	}
+	spec.Pages = spec.RowGroups
+	sink, err := w.Begin(lineage.Record{IndexID: expr, Algorithm: b.kind.Algorithm()})
+	if err != nil {
+		return held{}, err
+	}
+	root, reason, err := b.kind.Kind.Merge(spec, part, m, index.Budget{TempDir: os.TempDir()}, sink)
+	if err != nil || root == nil {
+		return held{}, fmt.Errorf("not merged: %s: %w", reason, err)
+	}
+	if err := w.End(root); err != nil {
+		return held{}, err
 	}
 	placed, err := w.Close()
 	if err != nil {
-		return nil, err
+		return held{}, err
 	}
 	if err := buffered.Flush(); err != nil {
-		return nil, err
+		return held{}, err
 	}
-	data, err := os.Open(file.Name())
+	data, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return held{}, err
 	}
-	var out []held
-	for i, p := range placed {
-		out = append(out, held{ArtifactInfo: built[i].ArtifactInfo, kind: built[i].kind, cols: built[i].cols, root: p.RootBytes, body: io.NewSectionReader(data, p.Body.Off, p.Body.Len), size: p.Body.Len})
-	}
-	return out, nil
+	p := placed[0]
+	return held{ArtifactInfo: b.ArtifactInfo, kind: b.kind, cols: b.cols, root: p.RootBytes, body: io.NewSectionReader(data, p.Body.Off, p.Body.Len), size: p.Body.Len}, nil
 }
 
 // sourcesFor is the sources with rows of n old files from first on, and where these go: in order, one after the other.
