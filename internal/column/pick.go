@@ -2,14 +2,63 @@ package column
 
 // Pick is a copy of some rows of the batch, by ascending index.
 func (b *Batch) Pick(rows []uint32) *Batch {
-	out := &Batch{Pos: make([]uint32, len(rows)), Rows: len(rows), Cols: make([]*Vector, len(b.Cols))}
-	for i, r := range rows {
-		out.Pos[i] = b.Position(int(r))
+	out := &Batch{Rows: len(rows), Cols: make([]*Vector, len(b.Cols))}
+	if b.Pos != nil {
+		out.Pos = pick(b.Pos, rows)
+	} else {
+		out.Pos = make([]uint32, len(rows))
+		for i, r := range rows {
+			out.Pos[i] = b.Start + r
+		}
 	}
 	for i, v := range b.Cols {
 		out.Cols[i] = v.Pick(rows)
 	}
 	return out
+}
+
+// Run is neighbouring rows of a batch, To not among them.
+type Run struct{ From, To uint32 }
+
+// PickRuns is Pick of long runs: values of fixed size without nulls are copied run by run.
+func (b *Batch) PickRuns(runs []Run) *Batch {
+	n := 0
+	for _, r := range runs {
+		n += int(r.To - r.From)
+	}
+	out := &Batch{Rows: n, Cols: make([]*Vector, len(b.Cols)), Pos: make([]uint32, 0, n)}
+	var rows []uint32
+	for _, r := range runs {
+		for i := r.From; i < r.To; i++ {
+			out.Pos = append(out.Pos, b.Position(int(i)))
+		}
+	}
+	for i, v := range b.Cols {
+		if k := v.Type.Kind; v.Dict == nil && v.Valid == nil && k != Bool && v.Type.Size() > 0 {
+			out.Cols[i] = v.pickRuns(runs, n)
+			continue
+		}
+		if rows == nil {
+			rows = make([]uint32, 0, n)
+			for _, r := range runs {
+				for i := r.From; i < r.To; i++ {
+					rows = append(rows, i)
+				}
+			}
+		}
+		out.Cols[i] = v.Pick(rows)
+	}
+	return out
+}
+
+// pickRuns copies n values of fixed size.
+func (v *Vector) pickRuns(runs []Run, n int) *Vector {
+	size := v.Type.Size()
+	fixed := BytesOf(make([]uint64, (n*size+7)/8))[:0] // aligned, as views of numbers want it
+	for _, r := range runs {
+		fixed = append(fixed, v.Fixed[int(r.From)*size:int(r.To)*size]...)
+	}
+	return &Vector{Type: v.Type, Len: n, Fixed: fixed}
 }
 
 // Pick is a deep copy of some values, by index. A dictionary with more values than are picked is flattened.

@@ -76,3 +76,48 @@ func shown(v *Vector, i int) string {
 	x, ok := v.Value(i)
 	return fmt.Sprint(x, ok)
 }
+
+// TestPickRuns: runs of rows are the same copy as the rows one by one, with nulls and without.
+func TestPickRuns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n = 300
+	longs, ints, wide, texts, nulls := NewBuilder(Of(Long)), NewBuilder(Of(Int)), NewBuilder(DecimalOf(30, 2)), NewBuilder(Of(String)), NewBuilder(Of(Long))
+	for i := range n {
+		longs.Append(IntValue(Long, int64(i)))
+		ints.Append(IntValue(Int, int64(-i)))
+		wide.Append(DecimalValue(-1, uint64(i), 2))
+		texts.Append(StringValue(fmt.Sprint("text", i)))
+		if i%3 == 0 {
+			nulls.AppendNull()
+		} else {
+			nulls.Append(IntValue(Long, int64(i)))
+		}
+	}
+	b := &Batch{Start: 1000, Rows: n, Cols: []*Vector{longs.Finish(), ints.Finish(), wide.Finish(), texts.Finish(), nulls.Finish()}}
+	for range 50 {
+		var runs []Run
+		var rows []uint32
+		for at := uint32(rng.IntN(9)); at < n; {
+			to := min(n, at+1+uint32(rng.IntN(30)))
+			runs = append(runs, Run{at, to})
+			for ; at < to; at++ {
+				rows = append(rows, at)
+			}
+			at += 1 + uint32(rng.IntN(9))
+		}
+		got, want := b.PickRuns(runs), b.Pick(rows)
+		if got.Rows != want.Rows {
+			t.Fatalf("%d rows, want %d", got.Rows, want.Rows)
+		}
+		for k := range rows {
+			if got.Position(k) != want.Position(k) {
+				t.Fatalf("row %d has position %d, want %d", k, got.Position(k), want.Position(k))
+			}
+			for c := range b.Cols {
+				if a, w := shown(got.Cols[c], k), shown(want.Cols[c], k); a != w {
+					t.Fatalf("column %d, row %d: %s, want %s", c, k, a, w)
+				}
+			}
+		}
+	}
+}

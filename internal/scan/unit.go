@@ -180,8 +180,13 @@ func keeper(answer, decoded *rowset.Set) func(*column.Batch) *column.Batch {
 	}
 	words := answer.Words()
 	var rows []uint32
+	var runs []column.Run
 	return func(b *column.Batch) *column.Batch {
 		if b.Pos == nil {
+			var n int
+			if runs, n = appendRuns(runs[:0], words, b.Start, b.Start+uint32(b.Rows)); len(runs)*longRun <= n {
+				return b.PickRuns(runs)
+			}
 			rows = appendSet(rows[:0], words, b.Start, b.Start+uint32(b.Rows))
 			return b.Pick(rows)
 		}
@@ -193,6 +198,34 @@ func keeper(answer, decoded *rowset.Set) func(*column.Batch) *column.Batch {
 		}
 		return b.Pick(rows)
 	}
+}
+
+// longRun is the average length from which runs of rows are copied rather than rows.
+const longRun = 4
+
+// appendRuns appends the runs of set bits in [from, to), counted from from, and returns how many bits they are.
+func appendRuns(dst []column.Run, words []uint64, from, to uint32) (runs []column.Run, n int) {
+	for at := from; at < to; {
+		w := words[at>>6] >> (at & 63)
+		if w == 0 {
+			at = at&^63 + 64
+			continue
+		}
+		start := at + uint32(bits.TrailingZeros64(w))
+		end := start
+		for end < to {
+			ones := uint32(bits.TrailingZeros64(^(words[end>>6] >> (end & 63))))
+			end += ones
+			if end&63 != 0 || ones == 0 {
+				break
+			}
+		}
+		if end = min(end, to); start < end {
+			dst, n = append(dst, column.Run{From: start - from, To: end - from}), n+int(end-start)
+		}
+		at = max(end, start+1)
+	}
+	return dst, n
 }
 
 // appendSet appends the places of the set bits in [from, to), counted from from.
