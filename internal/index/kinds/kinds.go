@@ -54,18 +54,6 @@ func ByName(name string) (Entry, bool) {
 	return Entry{}, false
 }
 
-// ByAlgorithm finds the kind that reads artifacts of a lineage record's algorithm, at the version written now or the one before.
-func ByAlgorithm(algorithm string) (Entry, bool) {
-	for _, e := range table {
-		for _, v := range []int{e.Version, e.Version - 1} {
-			if v > 0 && algorithm == fmt.Sprintf("%s.v%d", e.Name, v) {
-				return e, true
-			}
-		}
-	}
-	return Entry{}, false
-}
-
 // Algorithm is what a lineage record calls the kind, for example bloom.v1.
 func (e Entry) Algorithm() string { return fmt.Sprintf("%s.v%d", e.Name, e.Version) }
 

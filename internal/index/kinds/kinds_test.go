@@ -99,18 +99,9 @@ func TestTable(t *testing.T) {
 		if got, ok := ByName(e.Name); !ok || got.Name != e.Name {
 			t.Errorf("%s is not found", e.Name)
 		}
-		if got, ok := ByAlgorithm(e.Algorithm()); !ok || got.Name != e.Name {
-			t.Errorf("%s is not found", e.Algorithm())
-		}
 		if e.BlobType() != "skomer."+e.Name+".v1" {
 			t.Errorf("blob type %s", e.BlobType())
 		}
-	}
-	if _, ok := ByAlgorithm("bloom.v2"); ok {
-		t.Error("a version from the future is found")
-	}
-	if _, ok := ByAlgorithm("bloom.v0"); ok {
-		t.Error("version 0 is found")
 	}
 }
 
