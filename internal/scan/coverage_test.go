@@ -183,3 +183,23 @@ func TestOtherExpressionsAreNotBelieved(t *testing.T) {
 		}
 	}
 }
+
+// TestLeavesOfOneValue: leaves of one conjunction on a column are judged together where a row has one value of it: not those of lists, of
+// a disjunction, of another column, or one that stands elsewhere as well.
+func TestLeavesOfOneValue(t *testing.T) {
+	test := func(l *predicate.Leaf) *predicate.Tree { return &predicate.Tree{Kind: predicate.Test, Leaf: l} }
+	of := func(k predicate.Kind, kids ...*predicate.Tree) *predicate.Tree { return &predicate.Tree{Kind: k, Kids: kids} }
+	low, high := indextest.Test(long, predicate.Greater, 3), indextest.Test(long, predicate.Less, 5)
+	other := indextest.Test(long, predicate.Less, 5)
+	other.Column.Path = column.Path{{ID: 99, Name: "y", Type: long}}
+	got := beside(of(predicate.And, test(low), test(high), test(other)))
+	require.Equal(t, map[*predicate.Leaf][]*predicate.Leaf{low: {high}, high: {low}}, got)
+	require.Empty(t, beside(of(predicate.Or, test(low), test(high))))
+	twice := of(predicate.And, test(high), of(predicate.Or, test(low), of(predicate.And, test(low), test(other))))
+	require.Empty(t, beside(twice))
+	require.Empty(t, beside(of(predicate.Or, of(predicate.And, test(low), test(high)), of(predicate.And, test(low), test(high)))))
+	list := indextest.ListPath(long)
+	a := &predicate.Leaf{Column: predicate.Column{Path: list}, Op: predicate.Contains, Values: []column.Value{indextest.Lit(long, 1)}}
+	b := &predicate.Leaf{Column: predicate.Column{Path: list}, Op: predicate.Contains, Values: []column.Value{indextest.Lit(long, 2)}}
+	require.Empty(t, beside(of(predicate.And, test(a), test(b))))
+}
