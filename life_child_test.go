@@ -266,6 +266,8 @@ func (p *lifeProcess) do(c lifeCommand) (r lifeResult, err error) {
 		for _, n := range report.Deleted {
 			r.Count += int64(n.Objects)
 		}
+	case "erase":
+		_, err = p.table.Erase(ctx, skomer.EraseOptions{GoneOnly: true, Deadline: time.Second})
 	case "rollback":
 		versions, err := p.table.Versions(ctx, 8)
 		if err != nil || len(versions) < 2 {

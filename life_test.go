@@ -254,7 +254,9 @@ func (l *life) command() lifeCommand {
 		}
 		return lifeCommand{Op: op, Arg: all[l.rng.IntN(len(all))].ID}
 	}
-	switch n := l.rng.IntN(33); {
+	switch n := l.rng.IntN(34); {
+	case n == 33:
+		return lifeCommand{Op: "erase"}
 	case n >= 30:
 		return named([]string{"purge", "silence", "resume"}[n-30])
 	case n >= 20:

@@ -26,19 +26,12 @@ func (b *Batch) PickRuns(runs []Run) *Batch {
 	for _, r := range runs {
 		n += int(r.To - r.From)
 	}
-	out := &Batch{Rows: n, Cols: make([]*Vector, len(b.Cols)), Pos: make([]uint32, n)}
+	out := &Batch{Rows: n, Cols: make([]*Vector, len(b.Cols)), Pos: make([]uint32, 0, n)}
 	var rows []uint32
-	pos := out.Pos
 	for _, r := range runs {
-		part := pos[:r.To-r.From]
-		if b.Pos != nil {
-			copy(part, b.Pos[r.From:r.To])
-		} else {
-			for i := range part {
-				part[i] = b.Start + r.From + uint32(i)
-			}
+		for i := r.From; i < r.To; i++ {
+			out.Pos = append(out.Pos, b.Position(int(i)))
 		}
-		pos = pos[len(part):]
 	}
 	for i, v := range b.Cols {
 		if k := v.Type.Kind; v.Dict == nil && v.Valid == nil && k != Bool && v.Type.Size() > 0 {

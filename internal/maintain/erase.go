@@ -48,7 +48,7 @@ type Forgotten struct {
 
 // Unfinished is what an erasure could not end.
 type Unfinished struct {
-	Build string `json:"build"`
+	Build string `json:"build"` // its id; "" where it is about something else
 	What  string `json:"what"`
 }
 
@@ -304,21 +304,27 @@ func (e *erasing) tellKept(ctx context.Context) error {
 	return e.head(ctx, newest, now)
 }
 
-// head makes sure that the readable head, which may repeat lists of its version, is not of one from before.
+// headWait is how long the readable head is waited for: a process that is paused may have it locked.
+const headWait = 5 * time.Second
+
+// head makes sure that the readable head, which may repeat lists of its version, is not of one from before. It is written and not deleted,
+// so that nobody who was about to write an older one can.
 func (e *erasing) head(ctx context.Context, newest *overlay.Version, now time.Time) error {
 	f := Forgotten{
 		Key: e.Overlay.Prefix() + "/" + overlay.HeadName, Kind: "head", Action: actionRewritten, Why: "repeats the newest version alone", When: now,
 	}
 	e.Overlay.Close() // it is written behind commits
+	ctx, cancel := context.WithTimeout(ctx, headWait)
+	defer cancel()
 	switch h, err := e.Overlay.ReadHead(ctx); {
-	case fault.Is(err, fault.NotFound):
+	case fault.Is(err, fault.NotFound) && newest.ErasedIn() == 0:
 		return nil
-	case err != nil && !fault.Is(err, fault.Corrupt):
+	case err != nil && !fault.Is(err, fault.Corrupt) && !fault.Is(err, fault.NotFound):
 		return err
 	case err != nil || h.OverlayVersion < newest.ErasedIn():
-		f.Action, f.Why = actionDeleted, "repeated a version from before"
-		if err := e.Store.Delete(ctx, []string{f.Key}); err != nil {
-			return fault.About(f.Key, err)
+		if err := e.Overlay.PutHead(ctx, newest); err != nil {
+			e.report.Left = append(e.report.Left, Unfinished{What: f.Key + " is of a version from before, and cannot be written: " + err.Error()})
+			return nil
 		}
 	}
 	e.report.Objects = append(e.report.Objects, f)

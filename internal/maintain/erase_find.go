@@ -15,6 +15,7 @@ import (
 
 const (
 	whyFile   = "built from a file whose values are forgotten"
+	whyMore   = "made of artifacts that had more rows: bounds may be of rows that are gone"
 	whyLost   = "cannot be read, so that nobody knows what it holds"
 	whyBeside = "lies in one object with what is forgotten"
 	whyFacts  = "bounds of manifests may be values; the next sync keeps them anew for the files that are left"
@@ -89,6 +90,9 @@ func (e *erasing) findArtifacts(ctx context.Context, out *traces, mark func(Data
 					mark(f)
 					out.note(key, "artifacts", whyFile, hit.index, f.Path)
 				}
+				if len(hit.files) == 0 {
+					out.note(key, "artifacts", whyMore, hit.index)
+				}
 				out.note(key, "artifacts", whyFile, hit.index)
 			}
 			for _, a := range by[key] {
@@ -110,7 +114,7 @@ type contents struct {
 	err  error // or not now
 }
 
-// hit is an artifact of files that are forgotten; one that lost rows when segments were merged has none.
+// hit is an artifact of files that are forgotten; one that may hold more than its own files has none.
 type hit struct {
 	index   string
 	lineage int64
@@ -141,7 +145,7 @@ func (e *erasing) open(ctx context.Context, key string) (out contents) {
 				h.files = append(h.files, x)
 			}
 		}
-		if len(h.files) > 0 || lostRows(rec) {
+		if len(h.files) > 0 || mayHoldMore(rec) {
 			out.hits = append(out.hits, h)
 		}
 	}
@@ -155,9 +159,19 @@ func unreadable(err error) contents {
 	return contents{err: err}
 }
 
-// lostRows tells that an artifact was merged from one of more files: its granules may still be bounded by values of theirs.
-func lostRows(rec *lineage.Record) bool {
-	return slices.ContainsFunc(rec.BlockHashes, func(h []string) bool { return slices.Contains(h, "") })
+// mayHoldMore tells that an artifact was made of others that had more rows: its granules may still be bounded by values of theirs. A block
+// that lost rows when segments were merged has no hash, and what was carried by row ids has none at all, nor what was merged with that.
+func mayHoldMore(rec *lineage.Record) bool {
+	rows, blocks := int64(0), len(rec.BlockRows)
+	for _, f := range rec.Files {
+		rows += f.Records
+	}
+	if rec.BlockRows == nil {
+		blocks = int((rows + blockRows - 1) / blockRows)
+	}
+	return blocks > 0 && (len(rec.BlockHashes) == 0 || slices.ContainsFunc(rec.BlockHashes, func(h []string) bool {
+		return len(h) != blocks || slices.Contains(h, "")
+	}))
 }
 
 // findRuns opens the runs of the file maps.

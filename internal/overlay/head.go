@@ -100,21 +100,29 @@ func (o *Overlay) Close() { o.head.idle.Wait() }
 func (o *Overlay) putHead(v *Version) {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()
+	_ = o.PutHead(ctx, v)
+}
+
+// PutHead replaces the readable head by that of a version, unless a newer one is there. Who was about to write an older one does not
+// write it then.
+func (o *Overlay) PutHead(ctx context.Context, v *Version) error {
 	key := o.key(HeadName)
 	raw := v.headBytes(ctx)
+	var err error
 	for range 2 {
 		r := o.store.Fetch(ctx, []store.Read{{Key: key, Spans: []store.Span{store.Suffix(maxHead)}}})[0]
 		if r.Err != nil && !fault.Is(r.Err, fault.NotFound) {
-			return
+			return fault.About(key, r.Err)
 		}
 		var old Head
 		if r.Err == nil && json.Unmarshal(r.Data[0], &old) == nil && old.OverlayVersion >= v.number {
-			return
+			return nil
 		}
-		if _, err := o.store.PutIf(ctx, key, r.Tag, raw); !fault.Is(err, fault.Conflict) {
-			return
+		if _, err = o.store.PutIf(ctx, key, r.Tag, raw); !fault.Is(err, fault.Conflict) {
+			break
 		}
 	}
+	return fault.About(key, err)
 }
 
 func (v *Version) headBytes(ctx context.Context) []byte {

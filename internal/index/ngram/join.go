@@ -138,7 +138,7 @@ func (j *joining) move(s *source) error {
 	}
 	kept := from
 	for _, old := range j.moved[from:] {
-		var to uint32
+		to := uint32(index.Gone)
 		if s.alone != nil {
 			to = s.alone.Row(old)
 		} else {

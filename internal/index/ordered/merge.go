@@ -193,11 +193,7 @@ func (g *gathered) take(s *source) error {
 		}
 		return nil
 	}
-	runs := s.runs
-	if n := len(g.runs); s.alone != nil && len(runs) > 0 && (n == 0 || runs[0].Start > g.runs[n-1].End) { // they ascend and lie apart
-		g.runs, runs = append(g.runs, runs...), nil
-	}
-	for _, r := range runs {
+	for _, r := range s.runs {
 		if n := len(g.runs); n > 0 && r.Start <= g.runs[n-1].End {
 			if r.Start == g.runs[n-1].End {
 				g.runs[n-1].End = r.End

@@ -19,45 +19,8 @@ func (s *source) send(old rowset.Range) {
 	from, end := max(old.Start, s.alone.Old.Start), min(old.End, s.alone.Old.End)
 	if from < end {
 		by := s.alone.To - s.alone.Old.Start // may wrap
-		s.join(rowset.Range{Start: from + by, End: end + by})
+		s.runs = append(s.runs, rowset.Range{Start: from + by, End: end + by})
 	}
-}
-
-// join adds a run of new rows at or after the end of those before.
-func (s *source) join(to rowset.Range) {
-	if n := len(s.runs); n > 0 && s.runs[n-1].End == to.Start {
-		s.runs[n-1].End = to.End
-		return
-	}
-	s.runs = append(s.runs, to)
-}
-
-// readSingles reads a posting of n rows, of a source whose rows stay together. r reads the block.
-func (s *source) readSingles(r *bytescan.Reader, n int) error {
-	b, i, next := s.block[r.Offset():], 0, uint64(0)
-	by := s.alone.To - s.alone.Old.Start // may wrap
-	for range n {
-		gap, size := uint64(0), 0
-		switch {
-		case i < len(b) && b[i] < 0x80:
-			gap, size = uint64(b[i]), 1
-		case i+1 < len(b) && b[i+1] < 0x80:
-			gap, size = uint64(b[i]&0x7f)|uint64(b[i+1])<<7, 2
-		default:
-			gap, size = binary.Uvarint(b[min(i, len(b)):])
-		}
-		row := next + gap
-		if size <= 0 || gap > uint64(s.reader.rows) || row >= uint64(s.reader.rows) {
-			return index.Broken(name+" block", "gap %d leads past the %d rows", gap, s.reader.rows)
-		}
-		i, next = i+size, row+1
-		if to := uint32(row); to-s.alone.Old.Start < s.alone.Old.Len() {
-			s.join(rowset.Range{Start: to + by, End: to + by + 1})
-		}
-	}
-	s.pairs += uint64(n)
-	r.Bytes(i)
-	return r.Err()
 }
 
 // to is where a row goes.

@@ -203,9 +203,6 @@ func (s *source) readPosting() error {
 	if head>>1 > uint64(r.Left()) {
 		r.Fail("posting of %d runs in %d bytes", head>>1, r.Left())
 	}
-	if head&1 == 0 && s.alone != nil && r.Err() == nil {
-		return s.readSingles(r, int(head>>1))
-	}
 	at, rows := uint64(0), uint64(s.reader.rows)
 	for range head >> 1 {
 		start, length := at+r.Uvarint(), uint64(1)
