@@ -152,3 +152,26 @@ func BenchmarkEachWord(b *testing.B) {
 		})
 	}
 }
+
+// TestO44LongTokensAreWords: a token of seventy thousand letters is one word, whole.
+func TestO44LongTokensAreWords(t *testing.T) {
+	token := strings.Repeat("x", 70_000) + "needle"
+	if have := allWords("before " + token + " after"); !slices.Equal(have, []string{"before", token, "after"}) {
+		t.Errorf("%d words", len(have))
+	}
+	if got := Words(token); !slices.Equal(got, []string{token}) {
+		t.Errorf("it asks for %d words", len(got))
+	}
+}
+
+// TestO45TextWithoutSpaces: words in a run of characters without spaces are found.
+func TestO45TextWithoutSpaces(t *testing.T) {
+	have := allWords("把機器推論洗成權威事實")
+	for _, word := range []string{"權威事實", "推論", "實"} {
+		for _, w := range Words(word) {
+			if !slices.Contains(have, w) {
+				t.Errorf("%s asks for %s, which is not among %q", word, w, have)
+			}
+		}
+	}
+}

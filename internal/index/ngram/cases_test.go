@@ -167,3 +167,30 @@ func TestUnreadBlocksSayNothing(t *testing.T) {
 		t.Errorf("%+v: may %s, want %v, %v", cost, v.May, want, err)
 	}
 }
+
+// TestO44LongTokens: what stands at the end of a token of seventy thousand letters is found, and so is the token.
+func TestO44LongTokens(t *testing.T) {
+	token := strings.Repeat("x", 70_000) + "needle"
+	s := it.Open(t, Kind{}, it.Of(str, "a short row", token, "before "+token+" after", strings.Repeat("y", 70_000)))
+	s.Keeps(like("%needle%"), 1, 2)
+	s.Keeps(like("%xxxxxxxxneedle%"), 1, 2)
+	s.Keeps(like("%xneedle"), 1, 2)
+}
+
+// TestO45TextWithoutSpaces: a piece of a text that has no spaces is found; one that is shorter than a gram may be there.
+func TestO45TextWithoutSpaces(t *testing.T) {
+	s := it.Open(t, Kind{}, it.Of(str, "把機器推論洗成權威事實", "something else"))
+	for _, word := range []string{"權威事實", "推論", "實"} {
+		if v := s.Ask(like("%" + word + "%")); !v.May.Contains(0) {
+			t.Errorf("%s is not found", word)
+		}
+	}
+}
+
+// TestO46BackslashIsLiteral: without an escape character a backslash is a letter, for the index as for the row matcher.
+func TestO46BackslashIsLiteral(t *testing.T) {
+	s := it.Open(t, Kind{}, it.Of(str, `foo a\b bar`, "foo ab bar", `foo a\\b bar`))
+	if v := s.Ask(like(`% a\b %`)); !v.May.Contains(0) {
+		t.Error("the row with a backslash is lost")
+	}
+}
