@@ -138,7 +138,7 @@ func (j *joining) move(s *source) error {
 	}
 	kept := from
 	for _, old := range j.moved[from:] {
-		to := uint32(index.Gone)
+		var to uint32
 		if s.alone != nil {
 			to = s.alone.Row(old)
 		} else {
