@@ -40,9 +40,9 @@ func openValues(e index.Encoding, files int, raw []byte, visit func(i int, key [
 	}
 	for i := range x.sets {
 		s := &x.sets[i]
-		switch {
-		case s.head == setMany:
-		case s.head == setBits:
+		switch s.head {
+		case setMany:
+		case setBits:
 			s.body = r.Bytes((files + 7) / 8)
 		default:
 			s.body = r.Bytes(int(min(s.head-setList, maxValueMap)))

@@ -188,7 +188,9 @@ func TestOtherExpressionsAreNotBelieved(t *testing.T) {
 // a disjunction, of another column, or one that stands elsewhere as well.
 func TestLeavesOfOneValue(t *testing.T) {
 	test := func(l *predicate.Leaf) *predicate.Tree { return &predicate.Tree{Kind: predicate.Test, Leaf: l} }
-	of := func(k predicate.Kind, kids ...*predicate.Tree) *predicate.Tree { return &predicate.Tree{Kind: k, Kids: kids} }
+	of := func(k predicate.Kind, kids ...*predicate.Tree) *predicate.Tree {
+		return &predicate.Tree{Kind: k, Kids: kids}
+	}
 	low, high := indextest.Test(long, predicate.Greater, 3), indextest.Test(long, predicate.Less, 5)
 	other := indextest.Test(long, predicate.Less, 5)
 	other.Column.Path = column.Path{{ID: 99, Name: "y", Type: long}}
