@@ -13,12 +13,14 @@ import (
 )
 
 // say writes one line of the answer.
-func (a *app) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.out, format+"\n", render.PrintableArgs(args)...)
+}
 
 // hint writes one line that is no part of the answer.
 func (a *app) hint(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.err, format+"\n", args...)
+		fmt.Fprintf(a.err, format+"\n", render.PrintableArgs(args)...)
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package page answers: how does an explanation look as one HTML page?
 //
-// The page is self-contained: no script, no font and no picture is fetched, and every name from the table is escaped. It knows
+// The page is self-contained: no script, no font and no picture is fetched, and every name from the table is escaped, control characters
+// as \x1b. It knows
 // explanations, not tables.
 package page
 
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/cli/render"
 )
 
 //go:embed explain.html
@@ -73,7 +75,12 @@ func Write(w io.Writer, e *skomer.Explanation) error {
 			{"what the scan then takes less", x.Saved, seconds(x.Saved.Seconds)},
 		}
 	}
-	return explain.Execute(w, d)
+	var b strings.Builder
+	if err := explain.Execute(&b, d); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, render.PrintableLines(b.String()))
+	return err
 }
 
 // headline is the answer in one sentence.

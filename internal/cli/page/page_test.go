@@ -83,3 +83,19 @@ func TestThePageTellsTheStory(t *testing.T) {
 	require.NotContains(t, page, "http://")
 	require.NotContains(t, page, "https://")
 }
+
+// TestNoControlReachesThePage: escape sequences of names and filters are shown as text, also to whoever prints the page on a terminal.
+func TestNoControlReachesThePage(t *testing.T) {
+	const evil = "\x1b]0;title\a\x1b[2J\u009b31m\x9b"
+	e := &skomer.Explanation{
+		Table: evil, Predicate: evil, CostRule: evil, Indexes: []skomer.IndexUse{{Expr: evil, Reason: evil}}, Files: []skomer.FileDecision{{Path: evil, By: evil}},
+		Rejected: []skomer.RejectedIndex{{Index: evil, File: evil, Reason: evil, Detail: evil}}, Waves: []skomer.WaveCost{{Of: evil, First: evil, Seconds: 1}},
+	}
+	var b bytes.Buffer
+	require.NoError(t, Write(&b, e))
+	require.Contains(t, b.String(), `\x1b]0;title\x07`)
+	for _, r := range b.String() {
+		require.False(t, r != '\n' && (r < 32 || r >= 127 && r < 160), "%q", r)
+	}
+	require.Equal(t, strings.ToValidUTF8(b.String(), ""), b.String())
+}

@@ -132,7 +132,7 @@ func TestCSVLeavesNullsEmpty(t *testing.T) {
 func TestTableKeepsControlsOffTheTerminal(t *testing.T) {
 	text := write(t, "table").String()
 	require.NotContains(t, text, "\x1b")
-	require.Contains(t, text, `a"b·ü·`)
+	require.Contains(t, text, `a"b\x0aü\x1b`)
 	require.Contains(t, text, "NULL")
 }
 

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -32,7 +31,7 @@ func newTable(w io.Writer, fields []column.Field) *aligned {
 			align = text.AlignRight
 		}
 		out.names = append(out.names, f.Name)
-		out.widths[i] = text.StringWidthWithoutEscSequences(f.Name)
+		out.widths[i] = text.StringWidthWithoutEscSequences(Printable(f.Name))
 		out.configs = append(out.configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
 	}
 	return out
@@ -51,7 +50,7 @@ func (t *aligned) Write(b *column.Batch) error {
 	for row := range b.Rows {
 		line := make(table.Row, len(b.Cols))
 		for i, col := range b.Cols {
-			s := printable(cell(col, row, "NULL"))
+			s := Printable(cell(col, row, "NULL"))
 			t.widths[i] = max(t.widths[i], text.StringWidthWithoutEscSequences(s))
 			line[i] = s
 		}
@@ -85,7 +84,7 @@ func (t *aligned) flush() error {
 	return Print(t.w, tw)
 }
 
-// Plain is a table without borders, whose header stands above a line.
+// Plain is a table without borders, whose header stands above a line and whose cells are Printable.
 func Plain() table.Writer {
 	tw := table.NewWriter()
 	style := table.StyleLight
@@ -94,7 +93,7 @@ func Plain() table.Writer {
 	style.Format.Header = text.FormatDefault
 	tw.SetStyle(style)
 	tw.SuppressTrailingSpaces()
-	return tw
+	return printed{tw}
 }
 
 // Right aligns a column, counted from 1, as numbers are.
@@ -106,14 +105,4 @@ func Right(column int) table.ColumnConfig {
 func Print(w io.Writer, tw table.Writer) error {
 	_, err := fmt.Fprintln(w, tw.Render())
 	return err
-}
-
-// printable keeps a value on one line and control sequences off the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '·'
-		}
-		return r
-	}, s)
 }
