@@ -23,7 +23,7 @@ type firstLook struct {
 
 // lookAhead begins to look at the overlay, and to read what its head expects to be asked for of the table.
 func (t *Table) lookAhead(ctx context.Context) {
-	if !lake.Remote(t.where) {
+	if !lake.Remote(t.where) || t.client.silent.told(t.where) != nil {
 		return
 	}
 	l := &firstLook{start: time.Now(), done: make(chan struct{})}
@@ -31,10 +31,12 @@ func (t *Table) lookAhead(ctx context.Context) {
 	t.ahead, t.stopAhead = l, cancel
 	t.background.Go(func() {
 		defer close(l.done)
-		l.version, l.err = t.overlay.First(store.CountOnly(ctx, &l.used), func(h *overlay.Head) {
-			if h.Mounted && t.maybeAt(h.SnapshotID) {
-				t.lake.Ahead(ctx, h.Sources)
-			}
+		l.version, l.err = t.hurried(store.CountOnly(ctx, &l.used), t.client.config.OverlayWait, func(hurried context.Context) (*overlay.Version, error) {
+			return t.overlay.First(hurried, func(h *overlay.Head) {
+				if h.Mounted && t.maybeAt(h.SnapshotID) {
+					t.lake.Ahead(ctx, h.Sources)
+				}
+			})
 		})
 		if fault.Is(l.err, fault.NotFound) {
 			l.version, l.err = nil, nil

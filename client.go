@@ -44,6 +44,7 @@ type Client struct {
 	masks   *mask.Cache
 	metrics *telemetry.Metrics
 	log     *slog.Logger
+	silent  silent // overlays
 	// shadowing holds the shadow check that runs.
 	shadowing chan struct{}
 
@@ -64,6 +65,7 @@ func New(c Config) (*Client, error) {
 		footers: parquetio.NewFooters(c.CacheBytes / 8), readers: wave.NewKept(c.CacheBytes / 8), runs: wave.NewRuns(c.CacheBytes / 8),
 		masks:  mask.NewCache(c.CacheBytes / 4),
 		cached: map[store.Store]store.Store{},
+		silent: silent{remember: c.MaxStaleness},
 		log:    c.Log, shadowing: make(chan struct{}, 1),
 	}
 	client.metrics, err = client.telemetry()
@@ -97,6 +99,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxStaleness == 0 {
 		c.MaxStaleness = defaultStaleness
+	}
+	if c.OverlayWait == 0 {
+		c.OverlayWait = defaultOverlayWait
 	}
 	if c.MinPlannedScanBytes == 0 {
 		c.MinPlannedScanBytes = defaultMinScan

@@ -125,7 +125,7 @@ func (r *Rows) lookUpOverlay(ctx context.Context) (err error) {
 		return nil
 	}
 	r.version, err = r.table.current(ctx)
-	if err != nil && (ctx.Err() != nil || fault.Is(err, fault.Exhausted)) {
+	if err != nil && (ctx.Err() != nil || fault.Is(err, fault.Exhausted) && !fault.Retryable(err)) {
 		return err
 	}
 	if err == nil && r.version != nil {
@@ -275,6 +275,7 @@ func (r *Rows) Stats() Stats {
 	}
 	if r.overlayLost != nil {
 		s.Rejected["overlay_unreadable"] = 1
+		s.Warnings = append(slices.Clone(s.Warnings), "the overlay cannot be read, the query was answered without indexes: "+r.overlayLost.Error())
 	}
 	s.SnapshotID = r.plan.Snapshot.ID
 	if r.version != nil {

@@ -64,6 +64,9 @@ type Config struct {
 	Workers int
 	// MaxStaleness is how old the known snapshot and overlay version may be when a query starts; 0: 5 s.
 	MaxStaleness time.Duration
+	// OverlayWait is how long a query waits for the first answer of an overlay's object store before it goes on as a scan; it does not ask again
+	// for MaxStaleness then. 0: 2 s; negative: as long as the store is tried.
+	OverlayWait time.Duration
 	// MinPlannedScanBytes and MinPlannedFiles: a query whose files left after pruning hold fewer bytes and are no more than
 	// so many is scanned without asking an index. Defaults (0): 256 KiB and 1; negative: always ask.
 	MinPlannedScanBytes int64

@@ -24,7 +24,7 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	}
 	st := statusOf(s)
 	st.Table, st.Overlay = t.name, t.where
-	v, err := t.overlay.Latest(ctx)
+	v, err := t.hurried(ctx, statusWait, t.overlay.Latest)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		t.saw(nil)

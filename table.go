@@ -88,7 +88,7 @@ func (t *Table) refresh(ctx context.Context) error {
 }
 
 // current is the overlay's newest version, nil if the table is not mounted; from memory while it is fresh enough. Its artifacts are there to
-// be found after Full.
+// be found after Full. A query can do without it: a store that does not answer is not waited for long, and not asked again at once.
 func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
 	t.mu.Lock()
 	v, fresh := t.version, time.Since(t.looked) < t.client.config.MaxStaleness
@@ -96,16 +96,25 @@ func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
 	if fresh {
 		return v, nil
 	}
+	if err := t.client.silent.told(t.where); err != nil {
+		return nil, err
+	}
 	if l := t.takeAhead(); l != nil {
-		if v, err := l.result(ctx); err == nil {
+		v, err := l.result(ctx)
+		switch {
+		case err == nil:
 			t.sawAt(v, l.start)
 			return v, nil
+		case fault.Is(err, fault.Unreachable):
+			return nil, t.client.silent.note(t.where, err)
 		}
 	}
-	v, err := t.overlay.Latest(ctx)
+	v, err := t.hurried(ctx, t.client.config.OverlayWait, t.overlay.Latest)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		v, err = nil, nil
+	case err != nil && ctx.Err() == nil && fault.Retryable(err):
+		return nil, t.client.silent.note(t.where, err)
 	case err != nil:
 		return nil, err
 	}
@@ -117,6 +126,7 @@ func (t *Table) current(ctx context.Context) (*overlay.Version, error) {
 func (t *Table) saw(v *overlay.Version) { t.sawAt(v, time.Now()) }
 
 func (t *Table) sawAt(v *overlay.Version, looked time.Time) {
+	t.client.silent.forget(t.where)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.version, t.looked = v, looked

@@ -83,7 +83,7 @@ TABLE is catalog.namespace.table, namespace.table (with a default catalog), or t
 metadata.json. Catalogs and the overlay root are read from skomer.yaml; catalogs also from .pyiceberg.yaml.
 
 Exit codes: 0 ok · 1 no match (with --exit-code) · 2 usage · 3 not found · 4 denied · 5 damaged, unsupported or refused ·
-6 conflict · 7 limit reached · 8 unhealthy · 130 interrupted. With -o json an error is one JSON object on standard error.`
+6 conflict · 7 limit reached · 8 unhealthy, or a server gave no answer · 130 interrupted. With -o json an error is one JSON object on standard error.`
 
 const exampleRoot = `  skomer demo
   skomer query lake/flights --where "origin = 'JFK' AND delay > 600"

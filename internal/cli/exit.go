@@ -20,7 +20,7 @@ const (
 	exitRefused     = 5   // damaged or unsupported bytes, or a promise forbids it; also errors of no class
 	exitConflict    = 6   // somebody else committed first
 	exitLimit       = 7   // memory, requests, bytes or time
-	exitUnhealthy   = 8   // verify found a difference, doctor found trouble, or status --fail-on holds
+	exitUnhealthy   = 8   // verify found a difference, doctor found trouble, status --fail-on holds, or a server gave no answer
 	exitInterrupted = 130 // as shells report SIGINT
 )
 
@@ -35,6 +35,7 @@ var exitCodes = map[fault.Class]int{
 	fault.Exhausted:    exitLimit,
 	fault.Refused:      exitRefused,
 	fault.Invalid:      exitUsage,
+	fault.Unreachable:  exitUnhealthy,
 }
 
 // silent ends a command with a code when everything was already said.

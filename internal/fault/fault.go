@@ -25,9 +25,10 @@ const (
 	Exhausted          // a stated limit of memory, requests, bytes or time was reached
 	Refused            // Skomer will not do it: a promise or the upstream's rules forbid it
 	Invalid            // input that cannot mean anything: bad predicate, unknown column, bad flag
+	Unreachable        // a server gave no answer: it is down, or the network is
 )
 
-var classNames = [...]string{"error", "not found", "denied", "stale", "corrupt", "unsupported", "conflict", "exhausted", "refused", "invalid"}
+var classNames = [...]string{"error", "not found", "denied", "stale", "corrupt", "unsupported", "conflict", "exhausted", "refused", "invalid", "unreachable"}
 
 // String names the class as users see it.
 func (c Class) String() string {

@@ -83,7 +83,8 @@ func (o *oauth) exchange(ctx context.Context, name string, p Properties, h *http
 	req.Header.Set("Accept", "application/json")
 	resp, err := h.Do(req)
 	if err != nil {
-		return fault.New(fault.NotFound, "catalog "+name, "its token server cannot be reached").WithCause(err).WithRetry()
+		return fault.New(fault.Unreachable, "catalog "+name, "its token server cannot be reached").WithCause(err).WithRetry().
+			WithFix("check oauth2-server-uri, the network and the proxy")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -179,7 +179,8 @@ func (r *rest) once(ctx context.Context, p Properties, target string, into any) 
 	}
 	resp, err := r.http.Do(req)
 	if err != nil {
-		return 0, fault.New(fault.NotFound, "catalog "+r.name, "it cannot be reached").WithCause(err).WithRetry()
+		return 0, fault.New(fault.Unreachable, "catalog "+r.name, "it cannot be reached").WithCause(err).WithRetry().
+			WithFix("check its uri, the network and the proxy")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -188,7 +189,7 @@ func (r *rest) once(ctx context.Context, p Properties, target string, into any) 
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
 	switch {
 	case err != nil:
-		return 0, fault.New(fault.NotFound, "catalog "+r.name, "its reply broke off").WithCause(err).WithRetry()
+		return 0, fault.New(fault.Unreachable, "catalog "+r.name, "its reply broke off").WithCause(err).WithRetry()
 	case len(b) > maxReply:
 		return 0, fault.New(fault.Exhausted, "catalog "+r.name, "its reply is larger than %d bytes", maxReply)
 	}

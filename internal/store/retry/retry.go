@@ -61,15 +61,18 @@ func New(inner store.Store, o Options) *Store {
 // tries are those of one operation.
 type tries struct {
 	of     *Store
+	hurry  *hurry // nil: there is none
 	made   int
 	waited time.Duration
 }
+
+func (s *Store) begin(ctx context.Context) *tries { return &tries{of: s, hurry: hurryOf(ctx)} }
 
 // again waits before the next try; false: there is none, because err does not pass, the tries are used up, or ctx has ended.
 func (t *tries) again(ctx context.Context, err error) bool {
 	o := t.of.options
 	t.made++
-	if err == nil || !fault.Retryable(err) || t.made >= o.Tries || ctx.Err() != nil {
+	if most := t.hurry.heard(err, o.Tries); err == nil || !fault.Retryable(err) || t.made >= most || ctx.Err() != nil {
 		return false
 	}
 	wait := rand.N(min(o.Most, o.First<<min(t.made-1, 20)) + 1)
@@ -100,8 +103,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Fetch implements store.Store. Only the reads that failed are sent again.
 func (s *Store) Fetch(ctx context.Context, reads []store.Read) []store.Result {
+	t := s.begin(ctx)
 	out := s.inner.Fetch(ctx, reads)
-	s.repeat(ctx, len(reads), func(i int) error { return out[i].Err }, func(failed []int) {
+	t.repeat(ctx, len(reads), func(i int) error { return out[i].Err }, func(failed []int) {
 		some := make([]store.Read, len(failed))
 		for k, i := range failed {
 			some[k] = reads[i]
@@ -118,8 +122,9 @@ func (s *Store) Fetch(ctx context.Context, reads []store.Read) []store.Result {
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
+	t := s.begin(ctx)
 	out := s.inner.Stat(ctx, keys)
-	s.repeat(ctx, len(keys), func(i int) error { return out[i].Err }, func(failed []int) {
+	t.repeat(ctx, len(keys), func(i int) error { return out[i].Err }, func(failed []int) {
 		some := make([]string, len(failed))
 		for k, i := range failed {
 			some[k] = keys[i]
@@ -135,12 +140,14 @@ func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
 }
 
 // repeat calls do with those of n parts whose errors pass, until there are none or the tries are used up.
-func (s *Store) repeat(ctx context.Context, n int, err func(int) error, do func(failed []int)) {
-	for t := (tries{of: s}); ; {
+func (t *tries) repeat(ctx context.Context, n int, err func(int) error, do func(failed []int)) {
+	for {
 		var failed []int
 		for i := range n {
 			if fault.Retryable(err(i)) {
 				failed = append(failed, i)
+			} else {
+				t.hurry.heard(nil, 0)
 			}
 		}
 		if len(failed) == 0 || !t.again(ctx, err(failed[0])) {
@@ -152,7 +159,7 @@ func (s *Store) repeat(ctx context.Context, n int, err func(int) error, do func(
 
 // List implements store.Store.
 func (s *Store) List(ctx context.Context, prefix, after string, most int) (infos []store.Info, err error) {
-	for t := (tries{of: s}); ; {
+	for t := s.begin(ctx); ; {
 		if infos, err = s.inner.List(ctx, prefix, after, most); !t.again(ctx, err) {
 			return infos, last(ctx, prefix, err)
 		}
@@ -161,7 +168,7 @@ func (s *Store) List(ctx context.Context, prefix, after string, most int) (infos
 
 // Delete implements store.Store.
 func (s *Store) Delete(ctx context.Context, keys []string) (err error) {
-	for t := (tries{of: s}); ; {
+	for t := s.begin(ctx); ; {
 		if err = s.inner.Delete(ctx, keys); !t.again(ctx, err) {
 			return last(ctx, "delete", err)
 		}
@@ -180,7 +187,7 @@ func (s *Store) PutIf(ctx context.Context, key string, old store.Tag, b []byte) 
 
 func (s *Store) put(ctx context.Context, key string, r io.ReadSeeker, try func() (store.Tag, error)) (store.Tag, error) {
 	uncertain := false // an earlier try may have been done
-	for t := (tries{of: s}); ; {
+	for t := s.begin(ctx); ; {
 		tag, err := try()
 		if uncertain && fault.Is(err, fault.Conflict) {
 			if mine, ok := s.written(ctx, key, r); ok {

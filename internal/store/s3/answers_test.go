@@ -126,7 +126,11 @@ func TestNoServer(t *testing.T) {
 	s := s3.New(s3.Options{Endpoint: server.URL, Region: "x", AccessKey: "a", Secret: "b"})
 	err := s.Stat(t.Context(), []string{"s3://b/o"})[0].Err
 	require.True(t, fault.Retryable(err), "%v", err)
+	require.Equal(t, fault.Unreachable, fault.ClassOf(err))
 	require.Contains(t, err.Error(), "s3://b/o")
+	host := strings.TrimPrefix(server.URL, "http://")
+	require.Contains(t, fault.FixOf(err), host)
+	require.NotContains(t, err.Error(), "StatusCode", "what was never answered has no status")
 }
 
 // TestCredentialsAreAskedForLate: nothing is read or sent until the first request, and what fails then says what to do.

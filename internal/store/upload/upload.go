@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 
 	"github.com/skomerdb/skomer/internal/fault"
 )
@@ -64,13 +65,24 @@ func (s Source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Unsent classifies an error of a request that has no answer: the reader of its body failed, which does not pass, or the connection.
+// Unsent classifies an error of a request that has no answer: the reader of its body failed, which does not pass, or the connection. Of the
+// address only the host is told: what follows it may hold a signature.
 func Unsent(key string, err error) error {
 	var source *sourceError
 	if errors.As(err, &source) {
 		return fault.About(key, source.error)
 	}
-	return fault.New(fault.Unclassified, key, "no answer").WithCause(err).WithRetry()
+	e := fault.New(fault.Unreachable, key, "no answer").WithCause(err).WithRetry().
+		WithFix("check the endpoint, the network and the proxy")
+	var sent *url.Error
+	if !errors.As(err, &sent) {
+		return e
+	}
+	if at, bad := url.Parse(sent.URL); bad == nil {
+		e.Reason = "no answer from " + at.Host
+		e = e.WithFix("check that %s is the right endpoint and can be reached from here: the server, the network, the proxy", at.Host)
+	}
+	return e.WithCause(sent.Err)
 }
 
 // Window is some bytes of a reader, to be sent as one part.
