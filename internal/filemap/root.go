@@ -59,6 +59,9 @@ func (x *Run) Bytes() int64 {
 // Leaves is how many leaves of fingerprints the run has.
 func (x *Run) Leaves() int { return 1 << x.shape.leafBits }
 
+// Parts is how many parts with a place the run has: the leaves and, where its format has one, the value map, which comes last.
+func (x *Run) Parts() int { return len(x.leaves) / leafRecord }
+
 // LeafBytes is how long all leaves and the value map are together.
 func (x *Run) LeafBytes() int64 {
 	last := len(x.leaves)/leafRecord - 1

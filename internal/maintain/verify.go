@@ -19,7 +19,7 @@ type sealed struct {
 	lineage.Place
 }
 
-// within is what the bytes that a version names of a derived object vouch for in turn, by kind: a run for its leaves, the head of a
+// within is what the bytes that a version names of a derived object vouch for in turn, by kind: a run for its leaves and its value map, the head of a
 // manifest's facts for their sections. Of kinds that are not here a version names every byte that is used.
 var within = map[string]func(prefix string, e *overlay.Derived, raw []byte) ([]sealed, error){
 	filemap.Kind: func(prefix string, e *overlay.Derived, raw []byte) ([]sealed, error) {
@@ -31,8 +31,8 @@ var within = map[string]func(prefix string, e *overlay.Derived, raw []byte) ([]s
 		if err != nil {
 			return nil, err
 		}
-		out := make([]sealed, 0, run.Leaves())
-		for i := range run.Leaves() {
+		out := make([]sealed, 0, run.Parts())
+		for i := range run.Parts() {
 			p := run.PlaceOf(i)
 			o := meta.Objects[p.Object]
 			out = append(out, sealed{prefix + "/" + o.Key, lineage.Place{Off: o.Off + p.Off, Len: p.Len, CRC: p.CRC}})
