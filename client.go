@@ -106,6 +106,9 @@ func (c Config) withDefaults() Config {
 	if c.MinPlannedScanBytes == 0 {
 		c.MinPlannedScanBytes = defaultMinScan
 	}
+	if c.now == nil {
+		c.now = time.Now
+	}
 	if c.selectFrom == 0 {
 		c.selectFrom = defaultSelectFrom
 	}

@@ -20,8 +20,6 @@ type FollowOptions struct {
 const (
 	defaultEvery = time.Minute
 	defaultSweep = 24 * time.Hour
-	// idleRecord is how old the recorded sync may become while nothing happens: each record is a version of the overlay.
-	idleRecord = 15 * time.Minute
 )
 
 // Follow keeps the overlay at the table's newest snapshot until ctx ends, which is no error. Trouble that may pass is told to Synced and
@@ -38,7 +36,7 @@ func (t *Table) Follow(ctx context.Context, o FollowOptions) error {
 	return maintain.Follow(ctx, o.Every, func(ctx context.Context) (bool, error) {
 		so := o.SyncOptions
 		so.Sweep = o.SweepEvery > 0 && time.Since(swept) >= o.SweepEvery
-		report, err := t.sync(ctx, so, idleRecord)
+		report, err := t.Sync(ctx, so)
 		if so.Sweep && err == nil {
 			swept = time.Now()
 		}

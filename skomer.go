@@ -85,7 +85,8 @@ type Config struct {
 
 	// resolveData and resolveOverlay replace the stores; nil: by scheme.
 	resolveData, resolveOverlay lake.Resolver
-	selectFrom                  int // see defaultSelectFrom
+	selectFrom                  int              // see defaultSelectFrom
+	now                         func() time.Time // that records and lags are counted by; nil: the system's clock
 }
 
 // TableOptions says how to reach one table.

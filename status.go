@@ -2,7 +2,6 @@ package skomer
 
 import (
 	"context"
-	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
@@ -52,7 +51,7 @@ func statusOf(s *facts.Snapshot) *Status {
 func (t *Table) stands(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	st.Mounted, st.OverlayVersion, st.SyncedSnapshot = true, v.Number(), v.Upstream().SnapshotID
 	st.LastSync = timeOf(v.Upstream().LastSyncMs)
-	st.LagSeconds = lag(t.metadata().Snapshots(), s.ID, st.SyncedSnapshot, st.LastSync, time.Now()).Seconds()
+	st.LagSeconds = lag(t.metadata().Snapshots(), s.ID, st.SyncedSnapshot, st.LastSync, t.client.config.now()).Seconds()
 	unusable := v.Broken()
 	if unusable == nil {
 		unusable = t.same(v.Table())

@@ -63,27 +63,24 @@ type Swept struct {
 }
 
 // Sync brings the overlay to the table's present snapshot: it builds what is missing and publishes unit by unit. A sync that
-// was killed goes on where it stopped, and several at once share the work.
+// was killed goes on where it stopped, and several at once share the work. One that finds nothing to do records itself only if the last
+// record is older than 15 minutes.
 func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
-	return t.sync(ctx, o, 0)
-}
-
-func (t *Table) sync(ctx context.Context, o SyncOptions, idle time.Duration) (*SyncReport, error) {
 	ctx, end := t.metered(ctx)
 	defer end()
-	r, err := t.syncOnce(ctx, o, idle)
+	r, err := t.syncOnce(ctx, o)
 	t.synced(ctx, err)
 	return r, err
 }
 
-func (t *Table) syncOnce(ctx context.Context, o SyncOptions, idle time.Duration) (*SyncReport, error) {
+func (t *Table) syncOnce(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 	start := time.Now()
 	y, s, done, err := t.syncer(ctx, o.Workers)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	y.Phases, y.Sweep, y.Idle = t.phases(), o.Sweep, idle
+	y.Phases, y.Sweep = t.phases(), o.Sweep
 	y.Limits = maintain.Limits{MaxCost: o.MaxCost, Until: o.Until}
 	if o.Progress != nil {
 		y.Progress = func(p maintain.Progress) { o.Progress(SyncProgress(p)) }
@@ -141,6 +138,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 	}
 	return &maintain.Syncer{
 		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Past: t.past, Replaces: t.replaces, Refused: &t.refused, Runs: t.client.runs,
+		Clock: t.client.config.now,
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},

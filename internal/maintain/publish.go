@@ -132,14 +132,36 @@ func (r *run) overtaken(ctx context.Context) error {
 	return nil
 }
 
+// idleRecord is how old the record of a sync or scrub may become while those that follow find nothing to do: each record is a version of
+// the overlay.
+const idleRecord = 15 * time.Minute
+
+// idle tells that the sync changed nothing, and that what is recorded of the last one says what it would record.
+func (r *run) idle(now overlay.Upstream) bool {
+	was := r.report.Version.Upstream()
+	recent := r.recent(was.LastSyncMs)
+	was.LastSyncMs = now.LastSyncMs
+	return recent && was.Equal(now) && r.report.Version.Number() == r.began
+}
+
+// recent tells that a record is not older than records of an idle overlay may be.
+func (y *Syncer) recent(recordedMs int64) bool {
+	age := y.now().Sub(time.UnixMilli(recordedMs))
+	return age >= 0 && age < idleRecord
+}
+
+func (y *Syncer) now() time.Time {
+	if y.Clock != nil {
+		return y.Clock()
+	}
+	return time.Now()
+}
+
 // finish records the snapshot that the overlay was brought to.
 func (r *run) finish(ctx context.Context) error {
-	now := Upstream(r.snapshot, time.Now())
-	if was := r.report.Version.Upstream(); r.Idle > 0 {
-		age := time.Duration(now.LastSyncMs-was.LastSyncMs) * time.Millisecond
-		if was.LastSyncMs = now.LastSyncMs; was.Equal(now) && age >= 0 && age < r.Idle {
-			return nil
-		}
+	now := Upstream(r.snapshot, r.now())
+	if r.idle(now) {
+		return nil
 	}
 	lists := crowded(r.report.Version)
 	if lists == nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"github.com/skomerdb/skomer/internal/bundle"
 	"github.com/skomerdb/skomer/internal/column"
@@ -234,6 +233,21 @@ func (x *scrubbing) hash(ctx context.Context, ordinal int, ids []int, columns []
 	return h
 }
 
+// idle tells that nothing was found, and that the next scrub may begin where the record of the last one says: there was nothing to check,
+// or all of it was checked from the beginning a while ago already.
+func (x *scrubbing) idle() bool {
+	was := x.run.cursor()
+	sampled := x.options.Sample > 0 && x.options.Sample < 1 // each pass takes others
+	switch {
+	case len(x.out.Found) > 0 || x.cursor.Bundle != was.Bundle || x.cursor.Lineage != was.Lineage:
+		return false
+	case x.out.Artifacts+x.out.Derived == 0 && !sampled:
+		return true
+	default:
+		return !sampled && x.recent(was.UpdatedMs)
+	}
+}
+
 // commit withdraws what was found and records where the next scrub begins, whatever ended this one.
 func (x *scrubbing) commit(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
@@ -247,7 +261,10 @@ func (x *scrubbing) commit(ctx context.Context) error {
 			keys = append(keys, f.key)
 		}
 	}
-	x.cursor.UpdatedMs = time.Now().UnixMilli()
+	if x.idle() {
+		return nil
+	}
+	x.cursor.UpdatedMs = x.now().UnixMilli()
 	meta, err := json.Marshal(x.cursor)
 	if err != nil {
 		return fault.Wrap(fault.Invalid, scrubKind, err)

@@ -80,8 +80,8 @@ type Syncer struct {
 	Replaces func(id int64) bool
 	// Refused keeps what was not worth keeping between syncs; nil: it is read anew.
 	Refused *Refused
-	// Idle is how old the recorded sync may be before one that finds nothing to do records itself; 0: each does.
-	Idle time.Duration
+	// Clock tells the time of records; nil: the system's.
+	Clock func() time.Time
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
@@ -112,6 +112,7 @@ func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Co
 	if err := v.Broken(); err != nil {
 		return nil, ctx, fmt.Errorf("%s: %w", y.Overlay.Prefix(), err)
 	}
+	r.began = v.Number()
 	r.report = Report{Version: v, Skipped: map[string]string{}, Declined: map[string]string{}}
 	return r, ctx, r.refused.load(ctx, y.Store, y.Overlay, v)
 }
@@ -121,6 +122,7 @@ type run struct {
 	*Syncer
 	snapshot *facts.Snapshot
 	base     *overlay.Version // that the units at work were planned on
+	began    uint64           // the version that the run found
 	start    time.Time
 	budget   budget
 	refused  *Refused
