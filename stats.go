@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/advise"
 	"github.com/skomerdb/skomer/internal/column"
@@ -163,14 +164,44 @@ func columnStats(c *advise.Column) ColumnStats {
 	if c.Sketch.List {
 		out.Elements = known(c.Sketch.Values + c.Sketch.Nulls + c.Sketch.NaNs)
 	}
+	if c.Source == advise.FromSketch {
+		out.Min, out.Max = quantile(leaf.Type, c.Sketch, 0), quantile(leaf.Type, c.Sketch, 1)
+	}
 	d := c.Sketch.Distinct
 	out.Distinct = &Distinct{Estimate: rounded(d.Value), Low: rounded(d.Low), High: rounded(d.High), HLL: c.Sketch.HLL}
 	for _, r := range shownRanks {
-		if v := shown(sketched(leaf.Type, c.Sketch), c.Sketch.At(r)); v != nil {
+		if v := quantile(leaf.Type, c.Sketch, r); v != nil {
 			out.Quantile = append(out.Quantile, Quantile{Rank: r, Value: *v})
 		}
 	}
 	return out
+}
+
+// quantile is the value at a rank for people, with … behind one of which only the beginning is known; nil: none.
+func quantile(t Type, s *sketch.Summary, rank float64) *string {
+	t, key := sketched(t, s), s.At(rank)
+	if s.Whole(rank) {
+		return shown(t, key)
+	}
+	if t.Kind == column.String {
+		key = wholeRunes(key)
+	}
+	text := shown(t, key)
+	*text += "…"
+	return text
+}
+
+// wholeRunes is the beginning of a text without the character that it was cut in.
+func wholeRunes(key []byte) []byte {
+	for n := len(key) - 1; n >= max(0, len(key)-utf8.UTFMax); n-- {
+		if utf8.RuneStart(key[n]) {
+			if !utf8.FullRune(key[n:]) {
+				return key[:n]
+			}
+			break
+		}
+	}
+	return key
 }
 
 // sketched is the type whose keys a sketch holds: that of the column, but for a decimal's scale never another.

@@ -167,6 +167,38 @@ func TestEmptyTextsHaveStatistics(t *testing.T) {
 	require.Equal(t, `"z\xff"`, *c.Max)
 }
 
+// TestCutValuesEndInDots: of values of which a sketch keeps the beginning alone, … follows what is known, and only those.
+func TestCutValuesEndInDots(t *testing.T) {
+	ctx := context.Background()
+	dir := filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: adviseSchema})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	var rows []tabletest.Row
+	for i, text := range []string{strings.Repeat("a", 32), strings.Repeat("b", 31) + "ü and more"} {
+		rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, int64(i))}, {Val: column.StringValue(text)}, {Null: true}})
+	}
+	path := filepath.Join(dir, "data", "a.parquet")
+	layout := tabletest.Layout{RowsPerGroup: 2, PageBytes: 4096, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	require.NoError(t, tabletest.WriteParquet(path, adviseSchema, rows, layout))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = w.Append(ctx, lakewrite.File{Path: path, Format: facts.Parquet, Records: 2, Size: info.Size()})
+	require.NoError(t, err)
+	table := open(t, dir, filepath.Join(t.TempDir(), "overlays"))
+	require.NoError(t, table.Mount(ctx))
+	_, err = table.AddIndex(ctx, "sketch(c)")
+	require.NoError(t, err)
+	_, err = table.Sync(ctx, skomer.SyncOptions{})
+	require.NoError(t, err)
+	c := statsOf(t, table, "c")
+	least, greatest := strconv.Quote(strings.Repeat("a", 32)), strconv.Quote(strings.Repeat("b", 31))+"…"
+	require.Equal(t, least, *c.Min)
+	require.Equal(t, greatest, *c.Max)
+	require.Equal(t, least, c.Quantile[0].Value)
+	require.Equal(t, greatest, c.Quantile[6].Value)
+}
+
 // TestStatisticsTellDeletedRowsApart: numbers of columns are about physical rows, and the table says how many of them live.
 func TestStatisticsTellDeletedRowsApart(t *testing.T) {
 	s, err := openReal(t, impalaIce+"iceberg_lineitem_multiblock").Stats(context.Background(), "")

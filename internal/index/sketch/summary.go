@@ -20,6 +20,8 @@ type Summary struct {
 	HLL      float64  `json:"hll"`
 	// Quantiles are keys at Ranks, cut to 32 bytes, so that values that differ behind them are taken as one; none where no value is known.
 	Quantiles [][]byte `json:"quantiles,omitempty"`
+	// Cut has bit i set where Quantiles[i] is the beginning of a longer key.
+	Cut uint64 `json:"cut,omitempty"`
 }
 
 // Ranks are those of Summary.Quantiles: the ends, one in a hundred from each, and every 32nd between.
@@ -42,8 +44,11 @@ func (s *Sketch) Summary() (Summary, error) {
 		Kind: s.enc.Kind, Scale: s.enc.Scale, Width: s.enc.Width, List: s.ofList, Counts: s.Counts, Distinct: s.Distinct(), HLL: s.DistinctHLL(),
 	}
 	keys, err := s.Quantiles(Ranks)
-	for _, k := range keys {
+	for i, k := range keys {
 		out.Quantiles = append(out.Quantiles, k[:min(len(k), summaryKey)])
+		if len(k) > summaryKey {
+			out.Cut |= 1 << i
+		}
 	}
 	return out, err
 }
@@ -63,6 +68,12 @@ func (s *Summary) At(rank float64) []byte {
 		return key
 	}
 	return []byte{}
+}
+
+// Whole reports whether At is a whole key: not the beginning of a longer one.
+func (s *Summary) Whole(rank float64) bool {
+	i := sort.SearchFloat64s(Ranks, rank)
+	return i == len(Ranks) || s.Cut>>i&1 == 0
 }
 
 // Share estimates the part of the values, from 0 to 1, whose keys lie in the interval. ok is false where nothing is known of them.
