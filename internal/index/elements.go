@@ -23,7 +23,11 @@ func OfList(path column.Path) bool {
 
 // OneColumnOrElement is OneColumn for kinds that take the element of a list too.
 func OneColumnOrElement(kind string, cols []column.Path) (Encoding, error) {
-	if len(cols) != 1 || !OfList(cols[0]) {
+	switch {
+	case len(cols) == 1 && cols[0].Repeated() && !OfList(cols[0]):
+		return Encoding{}, fault.New(fault.Unsupported, cols[0].Name(), "is more than one list or map deep; %s takes values that are at most one deep", kind).
+			WithFix("index a column, a field of a struct, the elements of a list of plain values or structs, or the keys or values of a map")
+	case len(cols) != 1 || !OfList(cols[0]):
 		return OneColumn(kind, cols)
 	}
 	e, err := EncodingOf(cols[0].Leaf().Type)

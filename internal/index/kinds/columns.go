@@ -136,7 +136,7 @@ func (s *scanner) column() (c columnExpr) {
 // text1 reads a text in single quotes.
 func (s *scanner) text1() string {
 	if !s.more() || s.text[s.at] != '\'' {
-		s.fail("write column -> '$.path' or column['key']", "expected a text in single quotes")
+		s.fail("write column -> '$.path' or column['key']; of maps with keys that are no strings index map_keys(column) or map_values(column)", "expected a text in single quotes")
 		return ""
 	}
 	return s.token(isValueRune, "'")

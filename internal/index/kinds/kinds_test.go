@@ -23,6 +23,9 @@ var schema = &column.Schema{Fields: []column.Field{
 	{ID: 8, Name: "NAME", Type: column.Of(column.String)},
 	{ID: 9, Name: `say "hi"`, Type: column.Of(column.Int)},
 	{ID: 10, Name: "größe", Type: column.Of(column.Double)},
+	{ID: 11, Name: "deep", Type: column.Type{Kind: column.List, Fields: []column.Field{{ID: 12, Name: "element", Type: column.Type{
+		Kind: column.List, Fields: []column.Field{{ID: 13, Name: "element", Type: column.Of(column.String)}},
+	}}}}},
 }}
 
 func TestDeclarationsAreRead(t *testing.T) {
@@ -69,6 +72,11 @@ func TestFaultsTeach(t *testing.T) {
 		"bloom(address)":                {"no order and no keys", "primitive"},
 		"zonemap(tags.element)":         {"list or map", "struct field"},
 		"ordered(tags)":                 {"list or map", "struct field"},
+		"bloom(deep)":                   {"more than one list or map deep", "elements of a list"},
+		"valueset(deep.element)":        {"more than one list or map deep", "elements of a list"},
+		"bitmap(deep.element.element)":  {"more than one list or map deep; bitmap takes", "elements of a list"},
+		"zonemap(deep.element.element)": {"list or map, of which zonemap holds one value a row", "struct field"},
+		"bloom(address[1])":             {"at character 15: expected a text in single quotes", "keys that are no strings"},
 		"bloom(user_id) fpp":            {"key=value", "fpp=0.01"},
 		"bloom(user_id) fpp=":           {"no value", ""},
 		"bloom(user_id) fpp=0.1 fpp=.2": {"twice", ""},

@@ -74,7 +74,11 @@ func (b *binding) call(f *call) (c predicate.Column, err error) {
 
 func arity(f *call) error {
 	if n := functions[f.Name]; len(f.Args) != n {
-		return at(f.Pos, fault.New(fault.Invalid, strings.ToLower(f.Name), "takes %d arguments, got %d", n, len(f.Args)))
+		plural := "s"
+		if n == 1 {
+			plural = ""
+		}
+		return at(f.Pos, fault.New(fault.Invalid, strings.ToLower(f.Name), "takes %d argument%s, got %d", n, plural, len(f.Args)))
 	}
 	return nil
 }

@@ -49,6 +49,8 @@ func syntaxError(src string, err error) error {
 		reason = "the text ends too early"
 	case strings.HasPrefix(src[token.Pos.Offset:], ")") && strings.HasSuffix(before, "("):
 		fix = "write at least one value between the parentheses"
+	case strings.HasSuffix(before, "["):
+		fix = "keys stand in single quotes, as in column['key']; of maps with keys that are no strings ask contains(map_keys(column), …) or contains(map_values(column), …)"
 	}
 	return at(token.Pos, fault.New(fault.Invalid, "", "%s", reason).WithFix("%s", fix))
 }
