@@ -99,7 +99,7 @@ func readFilters(file string, stdin io.Reader) ([]string, error) {
 }
 
 func (a *app) showAdvice(name string, x *skomer.Advice) error {
-	queries := fmt.Sprintf("%s filters", number(x.Queries))
+	queries := counted(x.Queries, "filter")
 	if x.Assumed {
 		queries = "none given: a test for one value of each column is assumed"
 	}

@@ -179,7 +179,7 @@ func (d *demoRun) index(ctx context.Context) error {
 	if err := d.showIndexes(indexes); err != nil {
 		return err
 	}
-	d.say("\n   %d files indexed in %.1f s: %s read, %s written", report.FilesIndexed, report.Seconds, size(report.BytesRead), size(report.BytesWritten))
+	d.say("\n   %s indexed in %.1f s: %s read, %s written", counted(report.FilesIndexed, "file"), report.Seconds, size(report.BytesRead), size(report.BytesWritten))
 	return nil
 }
 

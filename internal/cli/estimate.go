@@ -50,8 +50,8 @@ func (a *app) estimateCommand() *cobra.Command {
 
 func (a *app) showEstimate(e *skomer.Estimate) error {
 	err := a.pairs(
-		[2]string{"table", fmt.Sprintf("%s: %s rows in %s files", e.Table, number(e.Rows), number(e.Files))},
-		[2]string{"measured on", fmt.Sprintf("%s rows of %d row groups", number(e.SampledRows), e.SampledGroups)},
+		[2]string{"table", fmt.Sprintf("%s: %s in %s", e.Table, counted(e.Rows, "row"), counted(e.Files, "file"))},
+		[2]string{"measured on", fmt.Sprintf("%s of %s", counted(e.SampledRows, "row"), counted(e.SampledGroups, "row group"))},
 		[2]string{"to read", sizes(e.BytesRead)},
 		[2]string{"requests", fmt.Sprintf("%s reads, %s writes", numbers(e.Gets), numbers(e.Puts))},
 		[2]string{fmt.Sprintf("time, %d workers", e.Workers), times(e.Seconds)},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/skomerdb/skomer/internal/cli/render"
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
@@ -107,8 +108,8 @@ func printError(w io.Writer, err error, asJSON bool) {
 	if f.Subject != "" {
 		line = f.Subject + ": " + line
 	}
-	fmt.Fprintln(w, "skomer:", line)
+	fmt.Fprintln(w, "skomer:", render.PrintableLines(line))
 	if f.Fix != "" {
-		fmt.Fprintln(w, "  try:", f.Fix)
+		fmt.Fprintln(w, "  try:", render.Printable(f.Fix))
 	}
 }

@@ -87,8 +87,8 @@ func writePage(name string, e *skomer.Explanation) error {
 }
 
 func (a *app) showExplanation(e *skomer.Explanation) error {
-	cost := fmt.Sprintf("%s requests in %s waves, %s, %.1f ms",
-		number(e.Stats.Requests), number(e.Stats.Waves), size(e.Stats.Bytes), 1000*e.Stats.Seconds)
+	cost := fmt.Sprintf("%s in %s, %s, %.1f ms",
+		counted(e.Stats.Requests, "request"), counted(e.Stats.Waves, "wave"), size(e.Stats.Bytes), 1000*e.Stats.Seconds)
 	rows := [][2]string{
 		{"filter", e.Predicate},
 		{"snapshot", fmt.Sprintf("%d, overlay version %d", e.SnapshotID, e.OverlayVersion)},
@@ -110,7 +110,7 @@ func (a *app) showExplanation(e *skomer.Explanation) error {
 	what := "planning cost"
 	if e.Analyzed {
 		what = "planning and reading cost"
-		rows = append(rows, [2]string{"answer", fmt.Sprintf("%s rows from %s files", number(e.Stats.Rows), number(e.Stats.FilesOpened))})
+		rows = append(rows, [2]string{"answer", fmt.Sprintf("%s from %s", counted(e.Stats.Rows, "row"), counted(e.Stats.FilesOpened, "file"))})
 	}
 	rows = append(rows, [2]string{what, cost})
 	if x := e.Estimate; x != nil {

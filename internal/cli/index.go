@@ -149,9 +149,9 @@ func (a *app) drop(ctx context.Context, t *skomer.Table, name string, purge bool
 	for _, n := range r.Kept {
 		kept.Objects, kept.Bytes = kept.Objects+n.Objects, kept.Bytes+n.Bytes
 	}
-	a.hint("%s: %s objects deleted, %s", x.Expr, number(gone.Objects), size(gone.Bytes))
+	a.hint("%s: %s deleted, %s", x.Expr, counted(gone.Objects, "object"), size(gone.Bytes))
 	if kept.Objects > 0 {
-		a.hint("%s stay in %s bundles that other indexes share, until skomer consolidate", size(kept.Bytes), number(kept.Objects))
+		a.hint("%s stay in %s that other indexes share, until skomer consolidate", size(kept.Bytes), counted(kept.Objects, "bundle"))
 	}
 	return x, nil
 }
@@ -177,17 +177,17 @@ func (a *app) showIndex(x *skomer.Index) error {
 		{"id", x.ID},
 		{"kind", x.Kind},
 		{"columns", strings.Join(x.Columns, ", ")},
-		{"covers", fmt.Sprintf("%s of %s rows (%s)", number(x.Covered), number(x.Total), share(x.Covered, x.Total))},
+		{"covers", fmt.Sprintf("%s of %s (%s)", number(x.Covered), counted(x.Total, "row"), share(x.Covered, x.Total))},
 		{"artifacts", number(x.Artifacts)},
 		{"bytes", size(x.Bytes)},
 	}
 	if m := x.FileMap; m != nil {
 		values := ""
 		if m.Values > 0 {
-			values = fmt.Sprintf(", %s values by file", number(m.Values))
+			values = fmt.Sprintf(", %s by file", counted(m.Values, "value"))
 		}
-		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s rows (%s), %s keys in %s runs%s, %s",
-			number(m.Rows), number(x.Total), share(m.Rows, x.Total), number(m.Keys), number(m.Runs), values, size(m.Bytes))})
+		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s (%s), %s in %s%s, %s",
+			number(m.Rows), counted(x.Total, "row"), share(m.Rows, x.Total), counted(m.Keys, "key"), counted(m.Runs, "run"), values, size(m.Bytes))})
 	}
 	return a.pairs(append(rows, troubles(*x)...)...)
 }

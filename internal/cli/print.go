@@ -67,6 +67,11 @@ func number[T int | int64 | uint64](n T) string {
 	return sign + digits
 }
 
+// counted is so many of a thing: 1 file, 2,000 files.
+func counted[T int | int64 | uint64](n T, one string) string {
+	return number(n) + " " + render.Plural(n, one)
+}
+
 // size is n bytes in the largest unit of 1000 that leaves a number of at least one.
 func size(n int64) string {
 	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}

@@ -96,7 +96,7 @@ func (a *app) printStatus(s *skomer.Status) error {
 	}
 	rows = append(rows, standing(s)...)
 	for _, reason := range slices.Sorted(maps.Keys(s.Rejected)) {
-		rows = append(rows, [2]string{"rejected", fmt.Sprintf("%s artifacts: %s", number(s.Rejected[reason]), reason)})
+		rows = append(rows, [2]string{"rejected", fmt.Sprintf("%s: %s", counted(s.Rejected[reason], "artifact"), reason)})
 	}
 	for _, w := range s.Warnings {
 		rows = append(rows, [2]string{"warning", w})
@@ -122,8 +122,8 @@ func standing(s *skomer.Status) (rows [][2]string) {
 		}
 	}
 	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
-		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s files, %s rows, %s: about %s to sync",
-			number(b.Files), number(b.Rows), size(b.Bytes), seconds(b.Seconds))})
+		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s, %s, %s: about %s to sync",
+			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), seconds(b.Seconds))})
 	}
 	if s.Bundles > 0 {
 		rows = append(rows, [2]string{"bundles", fmt.Sprintf("%s, with %s of indexes", number(s.Bundles), size(s.Bytes))})

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/cli/render"
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
@@ -128,12 +129,12 @@ func (a *app) follow(ctx context.Context, t *skomer.Table, f syncFlags) error {
 
 // followed is one sync in one line.
 func followed(r *skomer.SyncReport) string {
-	line := fmt.Sprintf("snapshot %d, overlay version %d, %s files indexed", r.SnapshotID, r.OverlayVersion, number(r.FilesIndexed))
+	line := fmt.Sprintf("snapshot %d, overlay version %d, %s indexed", r.SnapshotID, r.OverlayVersion, counted(r.FilesIndexed, "file"))
 	if s := r.Swept; s != nil && s.Withdrawn > 0 {
-		line += fmt.Sprintf(", %s artifacts of overwritten files withdrawn", number(s.Withdrawn))
+		line += fmt.Sprintf(", %s of overwritten files withdrawn", counted(s.Withdrawn, "artifact"))
 	}
 	if len(r.Skipped) > 0 {
-		line += fmt.Sprintf(", %s files cannot be indexed", number(len(r.Skipped)))
+		line += fmt.Sprintf(", %s cannot be indexed", counted(len(r.Skipped), "file"))
 	}
 	if r.Stopped != "" {
 		line += ", ended early: " + r.Stopped
@@ -179,7 +180,7 @@ func soFar(p skomer.SyncProgress) string {
 	if p.Left > 0 {
 		left = fmt.Sprintf(", about %s left", p.Left.Round(time.Second))
 	}
-	return fmt.Sprintf("indexing: %d of %d files%s", p.FilesDone, p.FilesTotal, left)
+	return fmt.Sprintf("indexing: %d of %d %s%s", p.FilesDone, p.FilesTotal, render.Plural(p.FilesTotal, "file"), left)
 }
 
 // progress draws a progress bar where standard error is a terminal, else it writes a line now and then; end removes the bar.
@@ -219,8 +220,8 @@ func (a *app) showSync(r *skomer.SyncReport) error {
 		rows = append(rows, [2]string{"speaks again", strings.Join(r.Released, ", ")})
 	}
 	if s := r.Swept; s != nil {
-		rows = append(rows, [2]string{"swept", fmt.Sprintf("%s files, %s with another tag: %s with the same content, %s artifacts withdrawn",
-			number(s.Files), number(s.Changed), number(s.Restamped), number(s.Withdrawn))})
+		rows = append(rows, [2]string{"swept", fmt.Sprintf("%s, %s with another tag: %s with the same content, %s withdrawn",
+			counted(s.Files, "file"), number(s.Changed), number(s.Restamped), counted(s.Withdrawn, "artifact"))})
 	}
 	rows = append(rows,
 		[2]string{"read", size(r.BytesRead)},

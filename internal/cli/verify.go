@@ -72,7 +72,7 @@ func (a *app) showVerified(r *verify.Report) error {
 			return err
 		}
 		for _, d := range r.Differences {
-			a.say("differs: %s: %d rows with indexes, %d without", d.Filter, d.RowsIndexed, d.RowsScanned)
+			a.say("differs: %s: %s with indexes, %s without", d.Filter, counted(d.RowsIndexed, "row"), number(d.RowsScanned))
 		}
 	}
 	if len(r.Differences) > 0 {

@@ -154,6 +154,9 @@ func (e *evidence) fill(pruning *plan.Pruning) error {
 // cheapScan is why the files are so little that asking an index costs more, or "".
 func cheapScan(files int, bytes int64, o Options) string {
 	if files <= o.MinFiles && bytes < o.MinBytes {
+		if files == 1 {
+			return fmt.Sprintf("1 file of %d bytes is left after pruning: a scan is cheaper", bytes)
+		}
 		return fmt.Sprintf("%d files of %d bytes are left after pruning: a scan is cheaper", files, bytes)
 	}
 	return ""

@@ -87,10 +87,14 @@ func Write(w io.Writer, e *skomer.Explanation) error {
 func headline(e *skomer.Explanation) string {
 	what := "Planning"
 	if e.Analyzed {
-		what = fmt.Sprintf("The query found %d rows and", e.Stats.Rows)
+		what = fmt.Sprintf("The query found %s and", counted(e.Stats.Rows, "row"))
 	}
-	out := fmt.Sprintf("%s took %d requests in %d waves, %s and %s; %d of %d files are left to read.",
-		what, e.Stats.Requests, e.Stats.Waves, Size(e.Stats.Bytes), seconds(e.Stats.Seconds), e.FilesKept, e.FilesTotal)
+	left := "are"
+	if e.FilesKept == 1 {
+		left = "is"
+	}
+	out := fmt.Sprintf("%s took %s in %s, %s and %s; %d of %s %s left to read.", what, counted(e.Stats.Requests, "request"), counted(e.Stats.Waves, "wave"),
+		Size(e.Stats.Bytes), seconds(e.Stats.Seconds), e.FilesKept, counted(e.FilesTotal, "file"), left)
 	if e.CostRule != "" {
 		out += " No index was asked: " + e.CostRule + "."
 	}
@@ -109,7 +113,7 @@ func bars(waves []skomer.WaveCost) []bar {
 	for _, w := range waves {
 		out = append(out, bar{
 			Of: w.Of, First: w.First, Left: 100 * w.Start / max(total, 1e-9), Width: max(0.4, 100*w.Seconds/max(total, 1e-9)),
-			Text: fmt.Sprintf("%d requests for %d objects, %s, %s", w.Requests, w.Objects, Size(w.Bytes), seconds(w.Seconds)),
+			Text: fmt.Sprintf("%s for %s, %s, %s", counted(w.Requests, "request"), counted(w.Objects, "object"), Size(w.Bytes), seconds(w.Seconds)),
 		})
 	}
 	return out
@@ -149,7 +153,7 @@ func groups(files []skomer.FileDecision) []group {
 		all = append(all, *g)
 	}
 	if rest := len(out) - len(all); rest > 0 {
-		more := group{Why: fmt.Sprintf("%d further reasons", rest)}
+		more := group{Why: counted(rest, "further reason")}
 		for _, g := range out[maxGroups:] {
 			more.Files += g.Files
 			more.Rows += g.Rows
@@ -161,6 +165,11 @@ func groups(files []skomer.FileDecision) []group {
 
 // maxGroups bounds the page.
 const maxGroups = 500
+
+// counted is so many of a thing.
+func counted[T int | int64 | uint64](n T, one string) string {
+	return fmt.Sprint(n, " ", render.Plural(n, one))
+}
 
 // Size is n bytes for people.
 func Size(n int64) string {

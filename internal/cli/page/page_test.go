@@ -73,7 +73,7 @@ func TestThePageTellsTheStory(t *testing.T) {
 	for _, want := range []string{
 		"The query found 7 rows and took 9 requests in 3 waves, 137.1 kB and 12.3 ms; 2 of 60 files are left to read.",
 		"At s3 prices that is $0.009; a plain scan would be about $0.12.",
-		"index: 1 requests for 1 objects, 4.1 kB, 1.0 ms", "table: 8 requests for 2 objects, 133 kB, 9.0 ms", "left:10.00%;width:90.00%",
+		"index: 1 request for 1 object, 4.1 kB, 1.0 ms", "table: 8 requests for 2 objects, 133 kB, 9.0 ms", "left:10.00%;width:90.00%",
 		"0.0004 of the rows match", "a plain scan of the filter&#39;s columns",
 		`<td class="n">58</td><td>out</td><td>bounds of delay: -20 to 300</td>`, `<td class="n">2</td><td>read</td><td>nothing speaks against it</td><td class="n">20</td>`,
 	} {

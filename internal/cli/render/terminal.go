@@ -42,6 +42,14 @@ func escaped(s, but string) string {
 
 func control(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
+// Plural is the word for n things: file for one, files for none and for many.
+func Plural[T ~int | ~int64 | ~uint64](n T, one string) string {
+	if n == 1 {
+		return one
+	}
+	return one + "s"
+}
+
 // PrintableArgs makes texts and errors among the arguments of a format Printable.
 func PrintableArgs(args []any) []any {
 	out := make([]any, len(args))
