@@ -10,6 +10,7 @@ import (
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/plan"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // Range is what an estimate is expected to lie in.
@@ -69,7 +70,7 @@ func (t *Table) Estimate(ctx context.Context, exprs []string, p Price) (*Estimat
 	r := &advise.Reader{Data: data, Footers: t.client.footers}
 	e, err := r.Estimate(ctx, s, all, t.building())
 	if err != nil {
-		return nil, err
+		return nil, local.Spilled(err)
 	}
 	took := e.Time(t.profile(), workers)
 	out := &Estimate{
@@ -171,7 +172,7 @@ func (t *Table) Advise(ctx context.Context, filters []string, p Price) (*Advice,
 	r := &advise.Reader{Data: data, Footers: t.client.footers}
 	a, err := r.Advise(ctx, x, queries, plan.ObjectStore)
 	if err != nil {
-		return nil, err
+		return nil, local.Spilled(err)
 	}
 	return t.advice(a, p), nil
 }

@@ -52,6 +52,7 @@ func (t *Table) Consolidate(ctx context.Context, dryRun bool) (*ConsolidateRepor
 		Overlay: t.overlay, Store: t.overlayStore, Snapshot: s, TempDir: temp, Memory: t.client.config.Memory, DryRun: dryRun, Snapshots: t.everySnapshot(),
 	}
 	r, err := c.Run(ctx)
+	err = local.Spilled(err)
 	if r.Version == nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/store"
 )
 
@@ -48,6 +49,7 @@ func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) 
 	}
 	y.Phases, y.Store = t.phases(), t.unkept()
 	r, err := y.Repair(ctx, s, dryRun)
+	err = local.Spilled(err)
 	if r == nil {
 		return nil, err
 	}
@@ -160,6 +162,7 @@ func (t *Table) Reindex(ctx context.Context, name string, all bool, o SyncOption
 		y.Progress = func(p maintain.Progress) { o.Progress(SyncProgress(p)) }
 	}
 	r, err := y.Reindex(ctx, s, id, all)
+	err = local.Spilled(err)
 	if r == nil {
 		return nil, err
 	}

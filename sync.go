@@ -86,6 +86,7 @@ func (t *Table) syncOnce(ctx context.Context, o SyncOptions) (*SyncReport, error
 		y.Progress = func(p maintain.Progress) { o.Progress(SyncProgress(p)) }
 	}
 	r, err := y.Sync(ctx, s)
+	err = local.Spilled(err)
 	if r == nil {
 		return nil, err
 	}

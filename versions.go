@@ -136,5 +136,6 @@ func (t *Table) CopyOverlay(ctx context.Context, to string) (*CopyReport, error)
 		return nil, err
 	}
 	target := overlay.Open(st, prefix, overlay.Options{Key: key})
-	return maintain.Copy{From: t.overlay, To: target, Src: t.overlayStore, Dst: st, TempDir: temp}.Run(ctx)
+	r, err := maintain.Copy{From: t.overlay, To: target, Src: t.overlayStore, Dst: st, TempDir: temp}.Run(ctx)
+	return r, local.Spilled(err)
 }

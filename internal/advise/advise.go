@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -13,6 +12,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/predicate"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // Query is a filter that will be asked, and how often among the others.
@@ -59,11 +59,11 @@ func (r *Reader) Advise(ctx context.Context, t *Table, queries []Query, p plan.P
 	if len(paths) == 0 {
 		return nil, fault.New(fault.Invalid, "advise", "no query has a filter on a column that can be indexed")
 	}
-	temp, err := os.MkdirTemp("", "skomer-advise-")
+	temp, done, err := local.Scratch("advise")
 	if err != nil {
-		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer done()
 	x, err := r.sample(ctx, t.Snapshot, paths)
 	if err != nil {
 		return nil, err

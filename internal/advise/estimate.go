@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/plan"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // Range is what an estimate is expected to lie in.
@@ -66,11 +66,11 @@ func (r *Reader) Estimate(ctx context.Context, s *facts.Snapshot, all []kinds.De
 	if len(all) == 0 {
 		return nil, fault.New(fault.Invalid, "estimate", "names no index").WithFix("write for example 'bloom(user_id)'")
 	}
-	temp, err := os.MkdirTemp("", "skomer-estimate-")
+	temp, done, err := local.Scratch("estimate")
 	if err != nil {
-		return nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer done()
 	paths, cols := columnsOf(all)
 	x, err := r.sample(ctx, s, paths)
 	if err != nil {

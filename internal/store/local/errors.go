@@ -3,6 +3,8 @@ package local
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -35,5 +37,45 @@ func classify(key string, err error) error {
 	case unix.ENAMETOOLONG, unix.EINVAL, unix.EISDIR:
 		class = fault.Invalid
 	}
-	return &fault.Error{Class: class, Subject: key, Retry: retry, Cause: err}
+	return &fault.Error{Class: class, Subject: key, Retry: retry, Cause: err, Fix: wayOut(key, errno)}
+}
+
+// wayOut is what the user can do about an error, or "".
+func wayOut(key string, errno unix.Errno) string {
+	switch errno {
+	case unix.EACCES, unix.EPERM:
+		return "the user " + strconv.Itoa(os.Geteuid()) + " needs " + lacking(key) + ": see ls -ld"
+	case unix.EROFS:
+		return "the file system is mounted for reading only"
+	case unix.ENOSPC, unix.EDQUOT:
+		return "make room on the disk of " + key
+	}
+	return ""
+}
+
+// lacking is the permission that the process lacks to reach a key, or to write it.
+func lacking(key string) string {
+	for at := 1; at < len(key); at++ { // the folders above it, the outermost first
+		if key[at] == '/' && denied(key[:at], unix.X_OK) {
+			return "permission to search (x) " + key[:at]
+		}
+	}
+	if denied(key, unix.R_OK) {
+		return "permission to read (r) " + key
+	}
+	folder := parent(key) // where the key is made, or the nearest above it that exists
+	for folder != "/" && unix.Faccessat(unix.AT_FDCWD, folder, unix.F_OK, 0) != nil {
+		folder = parent(folder)
+	}
+	switch {
+	case denied(folder, unix.W_OK|unix.X_OK):
+		return "permission to write and search (wx) " + folder
+	case denied(key, unix.W_OK):
+		return "permission to write (w) " + key
+	}
+	return "permission for " + key
+}
+
+func denied(path string, mode uint32) bool {
+	return errors.Is(unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS), unix.EACCES)
 }

@@ -1,8 +1,11 @@
 package local
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +21,7 @@ func Scratch(name string) (dir string, done func(), err error) {
 	Abandoned()
 	for {
 		if dir, err = os.MkdirTemp("", scratchPrefix+name+"-"); err != nil {
-			return "", nil, fault.Wrap(fault.Exhausted, os.TempDir(), err)
+			return "", nil, fault.New(fault.Exhausted, os.TempDir(), "no temporary folder can be made").WithCause(err).WithFix(otherTemp)
 		}
 		f, err := os.Open(dir)
 		if err == nil {
@@ -32,6 +35,21 @@ func Scratch(name string) (dir string, done func(), err error) {
 			return "", nil, fault.Wrap(fault.Exhausted, dir, err)
 		}
 	}
+}
+
+const otherTemp = "set TMPDIR to a folder that can be written to, on a disk with more room"
+
+// Spilled is the error of work that has temporary files in a folder of Scratch: where the disk below it is full, that is Exhausted and says so.
+// Other errors, and nil, stay what they are.
+func Spilled(err error) error {
+	var at *fs.PathError
+	if !errors.As(err, &at) || !strings.HasPrefix(at.Path, strings.TrimRight(os.TempDir(), "/")+"/") {
+		return err
+	}
+	if !errors.Is(at, unix.ENOSPC) && !errors.Is(at, unix.EDQUOT) {
+		return err
+	}
+	return fault.New(fault.Exhausted, os.TempDir(), "there is no room for temporary files").WithCause(at.Err).WithFix(otherTemp)
 }
 
 // Abandoned removes the folders of Scratch that no process uses any more and returns how many there were. Those of other users stay.

@@ -71,12 +71,17 @@ func TestAnswersAreClassified(t *testing.T) {
 		{501, "NotImplemented", fault.Unsupported, fault.Unsupported, false, ""},
 	} {
 		t.Run(fmt.Sprint(c.status, c.code), func(t *testing.T) {
-			s, asked := answering(t, c.status, c.code)
+			s, asked := answering(t, c.status, c.code, "x-amz-request-id", "4711")
 			r := s.Fetch(t.Context(), []store.Read{{Key: key, Spans: []store.Span{{Len: 4}}}})[0]
 			require.Equal(t, c.read, fault.ClassOf(r.Err), "%v", r.Err)
 			require.Equal(t, c.retry, fault.Retryable(r.Err))
 			require.Contains(t, r.Err.Error(), key)
 			require.Contains(t, fault.FixOf(r.Err), c.fix)
+			require.NotContains(t, r.Err.Error(), "operation error")
+			if c.code != "" {
+				require.Equal(t, 1, strings.Count(r.Err.Error(), c.code+": so it is (request 4711)"), "%v", r.Err)
+				require.Equal(t, 1, strings.Count(r.Err.Error(), "so it is"), "%v", r.Err)
+			}
 			_, err := s.PutIf(t.Context(), key, "tag", []byte("x"))
 			require.Equal(t, c.write, fault.ClassOf(err), "%v", err)
 			require.Equal(t, c.retry, fault.Retryable(err))

@@ -52,32 +52,50 @@ func classify(ctx context.Context, key string, p place, a act, err error) error 
 	if !errors.As(err, &answer) || answer.HTTPStatusCode() == 0 {
 		return upload.Unsent(key, err)
 	}
-	code, said := "", http.StatusText(answer.HTTPStatusCode())
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		code = api.ErrorCode()
-		if said = code; api.ErrorMessage() != "" {
-			said += ": " + api.ErrorMessage()
-		}
-	}
-	e := coded(code, p)
+	said := words{error: err, status: answer.HTTPStatusCode(), request: answer.ServiceRequestID()}
+	_ = errors.As(err, &said.api) // nil: the answer had no body, as that to a HEAD has none
+	e := coded(said.code(), p)
 	if e == nil {
-		e = byStatus(answer.HTTPStatusCode(), a, p)
+		e = byStatus(said.status, a, p)
 	}
 	e.Subject = key
-	if e.Reason == "" {
-		e.Reason = said
-	}
 	if region := answer.Response.Header.Get("X-Amz-Bucket-Region"); region != "" && e.Class == fault.Invalid {
 		e.Fix = "the bucket is in the region " + region + ": set s3.region or AWS_REGION to it"
 	}
-	return e.WithCause(withoutFault{err})
+	return e.WithCause(said)
 }
 
-// withoutFault keeps the server's words for those who unwrap and out of the message, which has said them.
-type withoutFault struct{ error }
+// words is what a server said, in one clause; the whole error is for those who unwrap.
+type words struct {
+	error
+	status  int
+	request string // id, for the server's owner; may be empty
+	api     smithy.APIError
+}
 
-func (w withoutFault) Unwrap() error { return w.error }
+func (w words) Unwrap() error { return w.error }
+
+func (w words) code() string {
+	if w.api == nil {
+		return ""
+	}
+	return w.api.ErrorCode()
+}
+
+// Error implements error.
+func (w words) Error() string {
+	said := http.StatusText(w.status)
+	if code := w.code(); code != "" {
+		said = code
+		if message := w.api.ErrorMessage(); message != "" {
+			said += ": " + message
+		}
+	}
+	if w.request != "" {
+		said += " (request " + w.request + ")"
+	}
+	return said
+}
 
 // coded classifies by S3's error code; nil if the status says enough.
 func coded(code string, p place) *fault.Error {
