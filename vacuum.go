@@ -46,6 +46,9 @@ type VacuumReport = maintain.VacuumReport
 func (t *Table) Vacuum(ctx context.Context, o VacuumOptions) (*VacuumReport, error) {
 	ctx, end := t.metered(ctx)
 	defer end()
+	if o.Retain < 0 || o.RetainFor < 0 {
+		return nil, fault.New(fault.Invalid, "vacuum", "what it retains is negative: %d versions, %s", o.Retain, o.RetainFor)
+	}
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}

@@ -13,6 +13,9 @@ type age time.Duration
 
 func (a *age) String() string {
 	d := time.Duration(*a)
+	if d == 0 {
+		return "0" // which pflag knows to be nothing
+	}
 	if d > 0 && d%(24*time.Hour) == 0 {
 		return strconv.FormatInt(int64(d/(24*time.Hour)), 10) + "d"
 	}

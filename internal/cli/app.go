@@ -96,9 +96,7 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.start(cmd) },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.New(fault.Invalid, subject(cmd), "%s", err).WithFix("%s --help", cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(badFlag)
 	p := root.PersistentFlags()
 	p.StringVar(&a.flags.config, "config", "", "configuration file (default $SKOMER_CONFIG, ./skomer.yaml, ~/.config/skomer/skomer.yaml, /etc/skomer/skomer.yaml)")
 	p.StringVar(&a.flags.catalog, "catalog", "", "catalog of names that do not start with one (default: default-catalog)")
@@ -109,7 +107,7 @@ func (a *app) root() *cobra.Command {
 	p.StringVar(&a.flags.logLevel, "log-level", "warn", "what is logged on standard error: debug, info, warn, error")
 	p.StringVar(&a.flags.logFormat, "log-format", "text", "format of the log: text, json")
 	p.StringVar(&a.flags.metrics, "metrics-listen", "", "serve Prometheus metrics at this address while the command runs, such as :9464")
-	p.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this long, such as 30s (default: never)")
+	p.Var((*age)(&a.flags.timeout), "timeout", "give up after this long, such as 30s (default: never)")
 	root.AddCommand(
 		a.mountCommand(), a.unmountCommand(), a.describeCommand(), a.statusCommand(),
 		a.indexCommand(), a.syncCommand(), a.repairCommand(), a.scrubCommand(), a.reindexCommand(),

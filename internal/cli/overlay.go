@@ -53,7 +53,7 @@ func (a *app) overlayVersions() *cobra.Command {
 			return render.Print(a.out, tw)
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", limit, "list so many; 0: all")
+	wholeFlag(cmd, &limit, "limit", limit, 0, "list so many; 0: all")
 	return cmd
 }
 
@@ -88,7 +88,7 @@ func (a *app) overlayRollback() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().Uint64Var(&to, "to", 0, "the version, as skomer overlay versions lists it")
+	wholeFlag(cmd, &to, "to", 0, 1, "the version, as skomer overlay versions lists it")
 	return cmd
 }
 

@@ -18,9 +18,10 @@ type planning struct {
 func (a *app) planningFlags(cmd *cobra.Command) {
 	p := cmd.Flags()
 	bytes, files, selectivity := new(int64), new(int), new(float64)
-	p.Int64Var(bytes, "min-planned-scan-bytes", 256<<10, "with fewer bytes and no more files left after pruning, scan without asking an index; 0: always ask")
-	p.IntVar(files, "min-planned-file-count", 1, "see --min-planned-scan-bytes")
-	p.Float64Var(selectivity, "min-selectivity", 0.5, "share of the rows, 0 to 1, above which a filter is scanned without asking an index; 0: ask whatever it costs")
+	wholeFlag(cmd, bytes, "min-planned-scan-bytes", 256<<10, 0, "with fewer bytes and no more files left after pruning, scan without asking an index; 0: always ask")
+	wholeFlag(cmd, files, "min-planned-file-count", 1, 0, "see --min-planned-scan-bytes")
+	*selectivity = 0.5
+	p.Var(&amount{selectivity}, "min-selectivity", "share of the rows, 0 to 1, above which a filter is scanned without asking an index; 0: ask whatever it costs")
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if p.Changed("min-planned-scan-bytes") {
 			a.flags.planning.Bytes = bytes
@@ -36,6 +37,9 @@ func (a *app) planningFlags(cmd *cobra.Command) {
 
 // apply sets the knobs that are set. The library's zero is its default, and its negative numbers are "always ask".
 func (p *planning) apply(c *skomer.Config) error {
+	if p.Bytes != nil && *p.Bytes < 0 || p.Files != nil && *p.Files < 0 || p.Selectivity != nil && !(*p.Selectivity >= 0 && *p.Selectivity <= 1) {
+		return fault.New(fault.Invalid, "planning", "min_planned_scan_bytes and min_planned_file_count are not negative, and min_selectivity is from 0 to 1")
+	}
 	if p.Bytes != nil {
 		c.MinPlannedScanBytes = *p.Bytes
 		if *p.Bytes == 0 {
@@ -53,9 +57,6 @@ func (p *planning) apply(c *skomer.Config) error {
 		if *p.Selectivity == 0 {
 			c.MinSelectivity = -1
 		}
-	}
-	if c.MinPlannedScanBytes < -1 || c.MinPlannedFiles < -1 || c.MinSelectivity > 1 || c.MinSelectivity < 0 && c.MinSelectivity != -1 || c.MinSelectivity != c.MinSelectivity {
-		return fault.New(fault.Invalid, "planning", "min_planned_scan_bytes and min_planned_file_count are not negative, and min_selectivity is from 0 to 1")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,7 @@ func (f *queryFlags) add(cmd *cobra.Command) {
 	p := cmd.Flags()
 	p.StringVarP(&f.query.Where, "where", "w", "", "filter in SQL text, or expression JSON (default: every row)")
 	p.StringSliceVarP(&f.query.Select, "select", "s", nil, "columns to print, separated by commas (default: all)")
-	p.Int64Var(&f.query.Limit, "limit", -1, "print the first N rows by (_file, _pos); negative: all")
+	wholeFlag(cmd, &f.query.Limit, "limit", -1, math.MinInt64, "print the first N rows by (_file, _pos); negative: all")
 	p.StringVar(&f.query.At, "at", "", "snapshot id, time (RFC 3339), branch or tag (default: the current snapshot)")
 	p.BoolVar(&f.query.NoIndex, "no-index", false, "use no index; prune by Iceberg's and Parquet's own statistics alone")
 	p.BoolVar(&f.query.NoPrune, "no-prune", false, "skip nothing: read every row of every file")

@@ -109,8 +109,8 @@ func (a *app) scrubCommand() *cobra.Command {
 }
 
 func scrubOptions(sample, most string) (o skomer.ScrubOptions, err error) {
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(sample, "%"), 64)
-	if err != nil || percent <= 0 || percent > 100 {
+	percent, ok := percentage(sample)
+	if !ok {
 		return o, fault.New(fault.Invalid, "--sample", "%q is not a percentage above 0", sample)
 	}
 	o.Sample = percent / 100
@@ -132,7 +132,7 @@ func parseSize(text string) (int64, error) {
 	}
 	units := map[string]float64{"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 	unit, ok := units[strings.ToUpper(strings.TrimSpace(text[len(digits):]))]
-	if !ok || f <= 0 || f*unit > 1e18 {
+	if !ok || !(f > 0 && f*unit <= 1e18) {
 		return 0, fmt.Errorf("unit %q", text[len(digits):])
 	}
 	return int64(f * unit), nil

@@ -181,21 +181,21 @@ func parseCondition(part string) (func(*skomer.Status) bool, error) {
 	name, bound := strings.TrimSpace(part[:at]), strings.TrimSpace(part[at+1:])
 	switch name + part[at:at+1] {
 	case "coverage<":
-		least, err := strconv.ParseFloat(strings.TrimSuffix(bound, "%"), 64)
-		if err != nil {
+		least, ok := percentage(bound)
+		if !ok {
 			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a percentage", bound)
 		}
 		return func(s *skomer.Status) bool { return leastCoverage(s) < least }, nil
 	case "lag>":
-		most, err := time.ParseDuration(bound)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a duration", bound).WithFix("write it as 90s, 15m or 1h30m")
+		var most age
+		if err := most.Set(bound); err != nil {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a duration", bound).WithFix("write it as 90s, 1h30m or 2d")
 		}
-		return func(s *skomer.Status) bool { return s.LagSeconds > most.Seconds() }, nil
+		return func(s *skomer.Status) bool { return s.LagSeconds > time.Duration(most).Seconds() }, nil
 	case "rejected>", "backlog>":
 		most, err := strconv.ParseInt(bound, 10, 64)
-		if err != nil {
-			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a number", bound)
+		if err != nil || most < 0 {
+			return nil, fault.New(fault.Invalid, "--fail-on", "%q is not a number of 0 or more", bound)
 		}
 		if name == "backlog" {
 			return func(s *skomer.Status) bool { return int64(s.Backlog.Files) > most }, nil

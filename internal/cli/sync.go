@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -71,11 +70,11 @@ func (a *app) syncCommand() *cobra.Command {
 	}
 	p := cmd.Flags()
 	p.BoolVar(&f.once, "once", false, "sync once and end; the default")
-	p.DurationVar(&f.follow, "follow", 0, "sync again and again, about this long apart, such as 1m")
+	p.Var((*age)(&f.follow), "follow", "sync again and again, about this long apart, such as 1m")
 	p.BoolVar(&f.options.Sweep, "sweep", false, "look for data files that were overwritten in place first")
-	p.DurationVar(&f.every, "sweep-every", 0, "with --follow: time between sweeps (default 24h; negative: never)")
-	p.IntVar(&f.options.Workers, "workers", 0, "units to build side by side (default: one a core)")
-	p.Float64Var(&f.options.MaxCost, "max-cost", 0, "end before the sync costs more than so many US dollars (default: no limit)")
+	p.Var((*age)(&f.every), "sweep-every", "with --follow: time between sweeps; 0: never (default 1d)")
+	wholeFlag(cmd, &f.options.Workers, "workers", 0, 0, "units to build side by side (default: one a core)")
+	p.Var(&amount{&f.options.MaxCost}, "max-cost", "end before the sync costs more than so many US dollars (default: no limit)")
 	p.StringVar(&f.until, "until", "", "end when every index covers so many percent of the rows, such as 95 (default: all that can be built)")
 	return cmd
 }
@@ -87,16 +86,17 @@ func (f *syncFlags) check(given func(string) bool) error {
 		return fault.New(fault.Invalid, "--follow", "needs a time above 0 and no --once")
 	case given("sweep-every") && f.follow == 0:
 		return fault.New(fault.Invalid, "--sweep-every", "is about --follow").WithFix("pass --sweep to sweep once")
-	case f.options.Workers < 0:
-		return fault.New(fault.Invalid, "--workers", "is %d", f.options.Workers)
 	case given("max-cost") && f.options.MaxCost <= 0:
 		return fault.New(fault.Invalid, "--max-cost", "must be above 0 US dollars")
+	}
+	if given("sweep-every") && f.every == 0 {
+		f.every = -1
 	}
 	if f.until == "" {
 		return nil
 	}
-	until, err := strconv.ParseFloat(strings.TrimSuffix(f.until, "%"), 64)
-	if err != nil || until <= 0 || until > 100 {
+	until, ok := percentage(f.until)
+	if !ok {
 		return fault.New(fault.Invalid, "--until", "%q is not a percentage", f.until)
 	}
 	f.options.Until = until

@@ -11,30 +11,38 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/cli/render"
+	"github.com/skomerdb/skomer/internal/fault"
 )
 
 const longVacuum = `Deletes what the indexes of a table no longer need: what only old overlay versions name, what a build left that died, and
 what is about data files that no snapshot of the table has any more. Nothing of the table is touched.
 
-A version is kept if it is one of the newest --retain, or was the newest within --retain-for. What was written, or went out of
-use, within --grace stays in any case, so that queries and builds that are under way are not disturbed. Time is the
-store's. A vacuum that finds nothing in use, but bundles, refuses to delete them all.`
+A version is kept if it is one of the newest --retain, or was the newest within --retain-for; --retain 7d is the same as
+--retain-for 7d. What was written, or went out of use, within --grace stays in any case, so that queries and builds that are under way
+are not disturbed. Time is the store's. A vacuum that finds nothing in use, but bundles, refuses to delete them all.`
 
 func (a *app) vacuumCommand() *cobra.Command {
 	var o skomer.VacuumOptions
-	retainFor, grace := age(7*24*time.Hour), age(time.Hour)
+	retain, retainFor, grace := retention{count: 1}, age(7*24*time.Hour), age(time.Hour)
 	cmd := &cobra.Command{
 		Use: "vacuum TABLE", Short: "Delete what no index needs any more", Long: longVacuum,
 		Example: `  skomer vacuum lake/flights --dry-run
-  skomer vacuum lake/flights --retain 10 --retain-for 7d`,
+  skomer vacuum lake/flights --retain 7d
+  skomer vacuum lake/flights --retain 10 --retain-for 12h`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if retain.timed && cmd.Flags().Changed("retain-for") {
+				return fault.New(fault.Invalid, "--retain", "is a length of time, and so is --retain-for").WithFix("give one of them, or a number of versions with --retain")
+			}
 			t, err := a.reported(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			o.RetainFor, o.Grace = time.Duration(retainFor), time.Duration(grace)
-			if cmd.Flags().Changed("retain") && !cmd.Flags().Changed("retain-for") {
+			o.Retain, o.RetainFor, o.Grace = retain.count, time.Duration(retainFor), time.Duration(grace)
+			switch given := cmd.Flags().Changed; {
+			case retain.timed:
+				o.RetainFor = time.Duration(retain.within)
+			case given("retain") && !given("retain-for"):
 				o.RetainFor = 0
 			}
 			if o.Grace == 0 {
@@ -48,7 +56,7 @@ func (a *app) vacuumCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.Retain, "retain", 1, "keep so many of the newest overlay versions; without --retain-for, only these")
+	f.Var(&retain, "retain", "keep so many of the newest overlay versions, such as 10, and only these without --retain-for; or a time, as --retain-for does, such as 7d")
 	f.Var(&retainFor, "retain-for", "keep the versions that were the newest within this time, such as 12h or 7d")
 	f.Var(&grace, "grace", "keep what was written or went out of use within this time")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be deleted")

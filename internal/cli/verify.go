@@ -46,8 +46,8 @@ func (a *app) verifyCommand() *cobra.Command {
 			return a.showVerified(report)
 		},
 	}
-	cmd.Flags().IntVar(&options.Answers, "answers", 25, "how many filters to ask")
-	cmd.Flags().Uint64Var(&options.Seed, "seed", 0, "repeat the filters of an earlier run (default: random)")
+	wholeFlag(cmd, &options.Answers, "answers", 25, 1, "how many filters to ask")
+	wholeFlag(cmd, &options.Seed, "seed", 0, 0, "repeat the filters of an earlier run (default: random)")
 	cmd.Flags().StringVar(&options.At, "at", "", "snapshot id, time (RFC 3339), branch or tag (default: the current snapshot)")
 	return cmd
 }
