@@ -107,6 +107,9 @@ func ioOf(u store.Usage) telemetry.IO {
 	return telemetry.IO{Requests: u.Requests(), BytesRead: u.BytesRead, BytesWritten: u.BytesWritten}
 }
 
+// logger names the table in what maintenance logs.
+func (t *Table) logger() *slog.Logger { return t.client.log.With("table", t.name) }
+
 func logRejections(ctx context.Context, log *slog.Logger, table string, all []scan.Rejection) {
 	for i, x := range all {
 		if i == maxLogged {

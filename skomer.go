@@ -76,7 +76,8 @@ type Config struct {
 	MinSelectivity float64
 	// Metrics is where the client's metrics are registered, under the names of docs/operations.md; nil: nowhere.
 	Metrics prometheus.Registerer
-	// Log takes warnings and errors that no caller gets: rejected indexes, shadow checks that differed. nil: nobody.
+	// Log takes warnings and errors that no caller gets, such as rejected indexes and shadow checks that differed; at level info also what
+	// syncs publish, at debug their declarations and builds, and what vacuums delete. nil: nobody.
 	Log *slog.Logger
 	// ShadowShare is the share of queries, 0 to 1, that are run again as scans in the background; a kind whose answer differed is
 	// quarantined. A check scans at most about ShadowBytes of data files, chosen at random; 0: 256 MiB.
@@ -167,15 +168,18 @@ type Status struct {
 	SyncedSnapshot int64     `json:"synced_snapshot_id"` // of the last sync
 	LastSync       time.Time `json:"last_sync,omitzero"`
 	// LagSeconds is how long the table has been ahead of the overlay: since the first snapshot that was not synced.
-	LagSeconds float64          `json:"lag_seconds"`
-	Files      int              `json:"files"`
-	Rows       int64            `json:"rows"`
-	Indexes    []Index          `json:"indexes"`
-	Bundles    int              `json:"bundles"` // objects that hold artifacts
-	Bytes      int64            `json:"bytes"`   // of the artifacts of all indexes
-	Backlog    Backlog          `json:"backlog"`
-	Rejected   map[string]int64 `json:"rejected"` // artifacts by reason
-	Warnings   []string         `json:"warnings"`
+	LagSeconds float64 `json:"lag_seconds"`
+	Files      int     `json:"files"`
+	Rows       int64   `json:"rows"`
+	Indexes    []Index `json:"indexes"`
+	Bundles    int     `json:"bundles"` // objects that hold artifacts
+	Bytes      int64   `json:"bytes"`   // of the artifacts of all indexes
+	// Objects counts what the overlay's newest version names, by sort: bundle, chunk and list (of artifacts and of what follows), filemap, facts,
+	// sketch, refused. Bytes are those that the version needs.
+	Objects  map[string]Tally `json:"objects"`
+	Backlog  Backlog          `json:"backlog"`
+	Rejected map[string]int64 `json:"rejected"` // artifacts by reason
+	Warnings []string         `json:"warnings"`
 	// Unusable is why queries use nothing of the overlay: its newest version is damaged, not signed as it should be, or of another table.
 	Unusable string `json:"unusable,omitempty"`
 }

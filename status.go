@@ -39,7 +39,7 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 // statusOf is the status of a table that is not mounted.
 func statusOf(s *facts.Snapshot) *Status {
 	st := &Status{
-		TableUUID: s.TableUUID, SnapshotID: s.ID, Files: s.Files.Len(), Indexes: []Index{}, Rejected: map[string]int64{}, Warnings: []string{},
+		TableUUID: s.TableUUID, SnapshotID: s.ID, Files: s.Files.Len(), Indexes: []Index{}, Rejected: map[string]int64{}, Objects: map[string]Tally{}, Warnings: []string{},
 	}
 	for _, n := range s.Files.Records {
 		st.Rows += n
@@ -148,4 +148,7 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 		return true
 	})
 	st.Bundles = len(bundles)
+	for sort, n := range v.Objects() {
+		st.Objects[sort] = Tally{Objects: n.Objects, Bytes: n.Bytes}
+	}
 }

@@ -139,7 +139,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 	}
 	return &maintain.Syncer{
 		Overlay: t.overlay, Store: t.overlayStore, Workers: workers, Refresh: t.newest, Past: t.past, Replaces: t.replaces, Refused: &t.refused, Runs: t.client.runs,
-		Clock: t.client.config.now,
+		Clock: t.client.config.now, Log: t.logger(),
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},

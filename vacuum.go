@@ -90,7 +90,7 @@ func (t *Table) same(of overlay.Table) error {
 }
 
 func (t *Table) vacuum() *maintain.Vacuum {
-	return &maintain.Vacuum{Overlay: t.overlay, Store: t.overlayStore}
+	return &maintain.Vacuum{Overlay: t.overlay, Store: t.overlayStore, Log: t.logger()}
 }
 
 // cleaned looks up the newest version, and leaves no empty folders in a local overlay.

@@ -126,9 +126,21 @@ func standing(s *skomer.Status) (rows [][2]string) {
 			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), seconds(b.Seconds))})
 	}
 	if s.Bundles > 0 {
+		rows = append(rows, [2]string{"objects", objects(s.Objects)})
 		rows = append(rows, [2]string{"bundles", fmt.Sprintf("%s, with %s of indexes", number(s.Bundles), size(s.Bytes))})
 	}
 	return rows
+}
+
+// objects is how many objects an overlay's newest version names, by sort.
+func objects(all map[string]skomer.Tally) string {
+	var parts []string
+	n, bytes := 0, int64(0)
+	for _, sort := range slices.Sorted(maps.Keys(all)) {
+		n, bytes = n+all[sort].Objects, bytes+all[sort].Bytes
+		parts = append(parts, fmt.Sprintf("%s %s", number(all[sort].Objects), sort))
+	}
+	return fmt.Sprintf("%s, %s: %s", number(n), size(bytes), strings.Join(parts, ", "))
 }
 
 func seconds(s float64) string {

@@ -15,8 +15,8 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// publish uploads the bundle and commits its artifacts, and what was not worth one; nothing where no file was left.
-func (r *run) publish(ctx context.Context, res *build.Result) error {
+// publish uploads the bundle of a unit that began then and commits its artifacts, and what was not worth one; nothing where no file was left.
+func (r *run) publish(ctx context.Context, res *build.Result, began time.Time) error {
 	var changes []overlay.Change
 	if res.Path != "" && len(res.Build.Artifacts) > 0 {
 		if err := upload(ctx, r.Store, res.Path, res.Build.Bundle); err != nil {
@@ -50,6 +50,7 @@ func (r *run) publish(ctx context.Context, res *build.Result) error {
 	}
 	r.report.Version = receipt.Version
 	r.report.BytesWritten += mapped
+	r.tellPublished(ctx, res, receipt, r.now().Sub(began))
 	if published := len(res.Build.Artifacts) - len(receipt.Discarded); published > 0 {
 		r.report.Bundles++
 		r.report.Artifacts += published

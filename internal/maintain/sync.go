@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -82,6 +83,8 @@ type Syncer struct {
 	Refused *Refused
 	// Clock tells the time of records; nil: the system's.
 	Clock func() time.Time
+	// Log is told of every publication (info), and of declarations and units built (debug); nil: nobody is.
+	Log *slog.Logger
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
@@ -281,6 +284,7 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 		r.report.Stopped = refusal
 		return nil
 	}
+	began := r.now()
 	var read, wrote int64
 	defer func() { r.budget.settle(id, size, read, wrote) }()
 	in := r.prepare(id, &u)
@@ -288,8 +292,13 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.end(ctx)) }()
-	if err := r.yield(ctx, &in, u, taken); err != nil || len(in.Files) == 0 {
+	defer func() {
+		err = errors.Join(err, c.end(ctx))
+		logTo(r.Log).DebugContext(ctx, sayWithdrawn, "build", id)
+	}()
+	err = r.yield(ctx, &in, u, taken)
+	r.tellDeclared(ctx, c.declared, len(in.Files))
+	if err != nil || len(in.Files) == 0 {
 		return err
 	}
 	r.carry(&in)
@@ -301,7 +310,8 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 		defer os.Remove(res.Path)
 	}
 	read, wrote = res.BytesRead, res.Size
-	if err := r.publish(ctx, res); err != nil {
+	r.tellBuilt(ctx, res, id, r.now().Sub(began))
+	if err := r.publish(ctx, res, began); err != nil {
 		return err
 	}
 	return r.book(ctx, u, in, res)

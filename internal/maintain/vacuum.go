@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,8 @@ type Vacuum struct {
 	// Snapshots reads the retained snapshots of the table, those of all refs, the present one first. Artifacts and masks that are about
 	// no file of any of them go. Where it is empty, or a snapshot cannot be read, they stay.
 	Snapshots []func(context.Context) (*facts.Snapshot, error)
+	// Log is told of every object that is deleted and every build that is revoked (debug); nil: nobody is.
+	Log *slog.Logger
 }
 
 // Tally is objects and their bytes.
@@ -109,6 +112,9 @@ func (w *cleaning) run(ctx context.Context) error {
 		return err
 	}
 	ends.Builds = slices.DeleteFunc(ends.Builds, func(id string) bool { return !w.newest.Revoked(id) })
+	for _, id := range ends.Builds {
+		logTo(w.Log).DebugContext(ctx, sayRevoked, "build", id, "version", w.newest.Number())
+	}
 	w.report.Version, w.report.Oldest, w.report.Revoked = w.newest.Number(), w.newest.Oldest(), ends.Builds
 	if err := w.name(ctx, w.newest.Oldest()); err != nil {
 		return err

@@ -23,6 +23,7 @@ func (w *cleaning) remove(ctx context.Context, doomed []doom, revoked []string) 
 		}
 		for _, d := range batch {
 			count(w.report.Deleted, d.reason, d.Size)
+			logTo(w.Log).DebugContext(ctx, sayDeleted, "object", d.Key, "bytes", d.Size, "reason", d.reason)
 		}
 	}
 	if w.newest == nil {
@@ -35,6 +36,7 @@ func (w *cleaning) remove(ctx context.Context, doomed []doom, revoked []string) 
 		}
 		if done {
 			count(w.report.Deleted, reasonBody, v.Size)
+			logTo(w.Log).DebugContext(ctx, sayDeleted, "object", v.Key, "bytes", v.Size, "reason", reasonBody)
 		}
 	}
 	var errs []error
