@@ -6,8 +6,8 @@ import (
 
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
-	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/store"
+	"github.com/skomerdb/skomer/internal/store/local"
 )
 
 // Finding is an artifact, or another object that the overlay names, that must not speak, and why.

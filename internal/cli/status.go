@@ -21,15 +21,20 @@ rejected and why.
 --fail-on takes conditions separated by commas and exits with 8 if one of them holds: coverage<PERCENT is about the least covered
 index, lag>DURATION about the time since the first snapshot that was not synced, backlog>N about data files that an index lacks,
 rejected>N about artifacts that are not believed. A table that is not mounted fails any of
-them, and so does one whose overlay cannot be used. They are meant for monitors.`
+them, and so does one whose overlay cannot be used. They are meant for monitors.
+
+Without a table, every overlay below the overlay root is listed with its table. One is stranded whose table is not found any more, or is
+another one now: skomer unmount --purge --overlay PLACE deletes it. With --fail-on, overlays that are stranded, unusable or unknown fail, too;
+unmounted ones do not.`
 
 func (a *app) statusCommand() *cobra.Command {
 	var failOn string
 	cmd := &cobra.Command{
-		Use: "status TABLE", Short: "Show how the indexes stand against the table", Long: longStatus,
+		Use: "status [TABLE]", Short: "Show how the indexes stand against the table", Long: longStatus,
 		Example: `  skomer status lake/flights
-  skomer status prod.web.events --fail-on 'lag>1h,coverage<95,rejected>0' -q`,
-		Args: takes(1, 1, "one table"),
+  skomer status prod.web.events --fail-on 'lag>1h,coverage<95,rejected>0' -q
+  skomer status --fail-on 'lag>1h'`,
+		Args: takes(0, 1, "one table, or none for all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
 				return err
@@ -37,6 +42,9 @@ func (a *app) statusCommand() *cobra.Command {
 			conditions, err := parseConditions(failOn)
 			if err != nil {
 				return err
+			}
+			if len(args) == 0 {
+				return a.statusOfAll(cmd.Context(), conditions)
 			}
 			t, err := a.open(cmd.Context(), args[0])
 			if err != nil {
