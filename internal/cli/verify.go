@@ -12,8 +12,9 @@ import (
 )
 
 const longVerify = `Draws random filters from the values of the table and asks each twice: with the indexes, and reading every row of every file.
-The answers must be the same, row by row and value by value; if one is not, the exit code is 8. The seed is printed, and --seed
-repeats a run. A table of any size can be verified, but every filter reads all of it.`
+The answers must be the same, row by row and value by value; if one is not, the exit code is 8. The first filters are such that one
+index after the other can answer one, on words, paths in JSON, values of maps, lists and several columns too: ask for at least as many
+as the table has indexes. The seed is printed, and --seed repeats a run. A table of any size can be verified, but every filter reads all of it.`
 
 func (a *app) verifyCommand() *cobra.Command {
 	options := verify.Options{}

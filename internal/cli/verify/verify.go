@@ -1,14 +1,14 @@
 // Package verify answers: does an index change an answer?
 //
 // It draws random filters from the values of a table and asks each twice: with the indexes, and reading every row of every
-// file. It uses the public API alone, so that it tests what users run.
+// file. The first filters are such that one index after the other can answer one; the rest are free combinations. It asks by the
+// public API alone, so that it tests what users run.
 package verify
 
 import (
 	"context"
 	"crypto/sha256"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
@@ -45,20 +45,19 @@ type Difference struct {
 // Run draws filters and compares their answers: the same rows with the same values, in the same order.
 func Run(ctx context.Context, t *skomer.Table, o Options) (*Report, error) {
 	rng := rand.New(rand.NewPCG(o.Seed, 0))
-	samples, err := draw(ctx, t, o.At, rng)
+	d, compared, err := draw(ctx, t, o.At, rng)
 	if err != nil {
 		return nil, err
 	}
-	d := drawer{rng: rng, samples: samples}
 	r := &Report{Seed: o.Seed, IndexesUsed: []string{}, Differences: []Difference{}}
 	used := map[string]bool{}
 	for r.Answers < o.Answers {
-		filter := d.filter(2)
-		indexed, err := ask(ctx, t, skomer.Query{Where: filter, At: o.At, Limit: -1}, samples)
+		filter := d.next(r.Answers)
+		indexed, err := ask(ctx, t, skomer.Query{Where: filter, At: o.At, Limit: -1}, compared)
 		if err != nil {
 			return nil, fault.About(filter, err)
 		}
-		scanned, err := ask(ctx, t, skomer.Query{Where: filter, At: o.At, Limit: -1, NoPrune: true}, samples)
+		scanned, err := ask(ctx, t, skomer.Query{Where: filter, At: o.At, Limit: -1, NoPrune: true}, compared)
 		if err != nil {
 			return nil, fault.About(filter, err)
 		}
@@ -89,12 +88,9 @@ type answer struct {
 	stats skomer.Stats
 }
 
-// ask hashes the rows of an answer: where they are and what they hold in the columns that filters name.
-func ask(ctx context.Context, t *skomer.Table, q skomer.Query, samples []*sample) (answer, error) {
-	q.Select = []string{"_file", "_pos"}
-	for _, s := range samples {
-		q.Select = append(q.Select, plain(s.name))
-	}
+// ask hashes the rows of an answer: where they are and what they hold in the columns.
+func ask(ctx context.Context, t *skomer.Table, q skomer.Query, columns []string) (answer, error) {
+	q.Select = append([]string{"_file", "_pos"}, columns...)
 	rows, err := t.Query(ctx, q)
 	if err != nil {
 		return answer{}, err
@@ -106,56 +102,48 @@ func ask(ctx context.Context, t *skomer.Table, q skomer.Query, samples []*sample
 	return answer{hash.sum(), rows.Stats()}, nil
 }
 
-func fields(rows *skomer.Rows) []skomer.Field {
-	names, types := rows.Columns()
-	out := make([]skomer.Field, len(names))
-	for i := range names {
-		out[i] = skomer.Field{Name: names[i], Type: types[i]}
-	}
-	return out
-}
-
-// draw reads the table once and samples the values of its primitive top-level columns.
-func draw(ctx context.Context, t *skomer.Table, at string, rng *rand.Rand) ([]*sample, error) {
+// draw reads the table once and samples the values of its terms and of its indexes'. It also names the columns whose values answers are
+// compared by: those of one plain value a row.
+func draw(ctx context.Context, t *skomer.Table, at string, rng *rand.Rand) (*drawer, []string, error) {
 	rows, err := t.Query(ctx, skomer.Query{At: at, Limit: -1, NoIndex: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var samples []*sample
-	var slots []int
-	for i, f := range fields(rows) {
-		if usable(f.Type.Kind) {
-			samples = append(samples, &sample{name: ident(f.Name), kind: f.Type.Kind})
-			slots = append(slots, i)
+	status, err := t.Status(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &drawer{rng: rng, schema: &column.Schema{}}
+	var compared []string
+	names, types := rows.Columns()
+	for i, name := range names {
+		d.schema.Fields = append(d.schema.Fields, column.Field{ID: topLevel + i, Name: name, Type: types[i]})
+		if usable(types[i].Kind) {
+			compared = append(compared, name)
 		}
 	}
-	if len(samples) == 0 {
-		return nil, fault.New(fault.Unsupported, t.Name(), "has no column that a filter can name")
+	d.terms, d.targets = termsOf(d.schema), targetsOf(d.schema, status.Indexes)
+	rng.Shuffle(len(d.targets), func(i, j int) { d.targets[i], d.targets[j] = d.targets[j], d.targets[i] })
+	if len(d.terms) == 0 {
+		return nil, nil, fault.New(fault.Unsupported, t.Name(), "has no column that a filter can name")
 	}
-	return samples, rows.Each(ctx, func(b *skomer.Batch) error {
-		for k, slot := range slots {
-			for row := range b.Rows {
-				if v, ok := b.Cols[slot].Value(row); ok {
-					samples[k].add(v, rng)
-				}
+	all := append([]*target(nil), d.targets...)
+	for _, x := range d.terms {
+		all = append(all, &target{terms: []*term{x}})
+	}
+	return d, compared, rows.Each(ctx, func(b *skomer.Batch) error {
+		cols := map[int]*column.Vector{}
+		for i, v := range b.Cols {
+			cols[topLevel+i] = v
+		}
+		for _, x := range all {
+			if err := x.take(cols, b.Rows, rng); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
 }
 
-func usable(k column.Kind) bool {
-	switch k {
-	case column.Unknown, column.Struct, column.List, column.Map, column.Variant, column.Geometry, column.Geography:
-		return false
-	default:
-		return true
-	}
-}
-
-// ident is a column's name in SQL text.
-func ident(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func plain(quoted string) string {
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `""`, `"`)
-}
+// topLevel is the first of the ids that columns of the table get here, above all that fields inside them have: answers tell none.
+const topLevel = 1 << 40

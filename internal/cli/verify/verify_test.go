@@ -28,7 +28,7 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// TestEveryFilterBinds draws filters over columns of every type that a filter can name.
+// TestEveryFilterBinds draws filters over columns of every type that a filter can name, fields of structs, elements and maps.
 func TestEveryFilterBinds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed(t), 0))
 	types := []struct {
@@ -56,15 +56,37 @@ func TestEveryFilterBinds(t *testing.T) {
 		{column.Of(column.Binary), column.BytesValue(column.Binary, []byte{1})},
 	}
 	schema := &column.Schema{}
-	d := drawer{rng: rng}
-	for _, x := range types {
-		typ, v := x.typ, x.v
-		name := fmt.Sprintf(`%d "%s"`, len(schema.Fields), typ)
-		schema.Fields = append(schema.Fields, column.Field{ID: len(schema.Fields) + 1, Name: name, Type: typ})
-		d.samples = append(d.samples, &sample{name: ident(name), kind: typ.Kind, values: []skomer.Value{v}})
-		require.Equal(t, name, plain(ident(name)))
+	text, number := column.Of(column.String), column.Of(column.Int)
+	field := func(id int, name string, t column.Type) column.Field {
+		return column.Field{ID: id, Name: name, Type: t}
 	}
-	for range 2000 {
+	list := func(id int, t column.Type) column.Type {
+		return column.Type{Kind: column.List, Fields: []column.Field{field(id, "element", t)}}
+	}
+	pair := column.Type{Kind: column.Struct, Fields: []column.Field{field(1001, "or", text), field(1002, `n "n"`, number)}}
+	inMap := column.Type{Kind: column.Struct, Fields: []column.Field{field(1005, "a.b", text)}}
+	for _, x := range types {
+		schema.Fields = append(schema.Fields, field(len(schema.Fields)+1, fmt.Sprintf(`%d "%s"`, len(schema.Fields), x.typ), x.typ))
+	}
+	schema.Fields = append(schema.Fields, field(900, "my pair", pair), field(901, "deep", list(1006, list(1007, text))),
+		field(902, "list", list(1010, column.Type{Kind: column.Struct, Fields: []column.Field{field(1011, "or", text), field(1012, "n", number)}})),
+		field(903, "map", column.Type{Kind: column.Map, Fields: []column.Field{field(1013, "key", number), field(1014, "value", inMap)}}),
+		field(904, "plain", list(1015, number)))
+	d := drawer{rng: rng, schema: schema, terms: termsOf(schema)}
+	require.Len(t, d.terms, len(types)+2+2+2+1, "the list in a list is not asked")
+	for i, one := range d.terms {
+		v := column.StringValue("x'%")
+		switch {
+		case i < len(types):
+			v = types[i].v
+		case one.kind == column.Int:
+			v = column.IntValue(column.Int, 7)
+		}
+		if rng.IntN(8) > 0 {
+			one.values = []skomer.Value{v}
+		}
+	}
+	for range 4000 {
 		filter := d.filter(2)
 		_, err := sqltext.Parse(filter, schema)
 		require.NoError(t, err, "%s", filter)
