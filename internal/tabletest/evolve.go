@@ -235,15 +235,16 @@ func (e *Evolving) dropAndAdd(t testing.TB) {
 			typ = old.Type
 		}
 		f := e.added(old.Name, typ)
-		(*fields)[i] = f
 		if e.bareMode {
 			e.names[f.ID] = []string{}
 			if e.rng.IntN(2) == 0 && e.unnamed[old.ID] == nil && !e.partitions(old.ID) {
 				e.names[f.ID], e.names[old.ID] = e.names[old.ID], []string{}
+				f.Required = f.Required && old.Required // it shows the old one's nulls
 			} else {
 				e.nameless[f.ID] = true
 			}
 		}
+		(*fields)[i] = f
 		e.did("drop and add %s, now %s default %v, names %v", old.Name, f.Type, f.Initial, e.names[f.ID])
 	})
 }

@@ -1,6 +1,7 @@
 package tabletest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,7 @@ func (e *Evolving) put(tb testing.TB, f *writtenFile, schema *column.Schema) lak
 			stated.Metrics[l.Path.Leaf().ID] = m
 		}
 	}
+	e.must(tb, f.holdsWhatIsRequired())
 	if f.bare {
 		schema = &column.Schema{Fields: withoutIDs(schema.Fields)}
 	}
@@ -66,6 +68,18 @@ func (e *Evolving) put(tb testing.TB, f *writtenFile, schema *column.Schema) lak
 	e.must(tb, err)
 	stated.Size = info.Size()
 	return stated
+}
+
+// holdsWhatIsRequired fails on a null of a required column, of which a Parquet file would make a zero.
+func (f *writtenFile) holdsWhatIsRequired() error {
+	for i, l := range f.leaves {
+		for _, row := range f.rows {
+			if l.Path.Leaf().Required && row[i].Null && !row[i].Outer {
+				return fmt.Errorf("a null of the required column %s", l.Path.Name())
+			}
+		}
+	}
+	return nil
 }
 
 func withoutIDs(fields []column.Field) []column.Field {
