@@ -50,6 +50,8 @@ type Unit struct {
 	Carry map[string][]*Carried
 	// Left is the files that left the table, where the unit's files only rewrote rows of some: then row ids tell which.
 	Left []Left
+	// Enough, asked after each finished file, ends the unit there: the rest of the files is for Later. nil: it ends with its last file.
+	Enough func() bool
 }
 
 // Result is a finished bundle in a local file, not yet uploaded.
@@ -61,7 +63,7 @@ type Result struct {
 	Files int
 	Rows  int64
 	// Skipped is the files that cannot be indexed, with the reason; Later those whose columns are found in another way than in
-	// the rest of the unit: they need a unit of their own.
+	// the rest of the unit, and those behind the end of a unit that had enough: they need another unit.
 	Skipped  map[string]string
 	Later    []File
 	Declined map[string]string // index id → why an artifact was not worth keeping
@@ -167,8 +169,8 @@ func (b *Builder) try(ctx context.Context, u Unit, files []*source, from *origin
 	if err != nil {
 		return nil, fault.Wrap(fault.Unclassified, filepath.Base(out.Name()), err)
 	}
-	r.Path, r.Size, r.Files = out.Name(), info.Size(), len(files)
-	for _, f := range files {
+	r.Path, r.Size, r.Files = out.Name(), info.Size(), len(w.files)
+	for _, f := range w.files {
 		r.Rows += int64(f.rows)
 	}
 	return nil, nil

@@ -74,8 +74,10 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 	for _, s := range w.files {
 		parts = append(parts, s.parts()...)
 	}
-	next := w.fetch(ctx, &parts)
-	for next != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // what was fetched behind a cut
+	next, enough := w.fetch(ctx, &parts), false
+	for next != nil && !enough {
 		got := <-next
 		if got.err != nil {
 			return got.bad, got.err
@@ -87,6 +89,14 @@ func (w *writing) all(ctx context.Context) (bad *source, err error) {
 			}
 			if w.hopeless() {
 				return nil, errNotCarried
+			}
+			if p.last {
+				if enough, err = w.cut(p.source); err != nil {
+					return nil, err
+				}
+				if enough {
+					break
+				}
 			}
 		}
 	}

@@ -19,7 +19,8 @@ import (
 )
 
 const longSync = `Brings the indexes of a table to its present snapshot: builds what is missing, one data file or segment at a time, and
-publishes in batches. A sync that is interrupted loses nothing that was published; run it again and it goes on. Several at
+publishes in batches, as a rule every ten seconds at the latest, once a data file is finished. A sync that is interrupted loses nothing that
+was published; run it again and it goes on. Several at
 once, on one host or many, share the work. Queries work all the time: files without an index are scanned.
 
 --follow syncs again and again, about that long apart, until the process gets SIGINT or SIGTERM; trouble that may pass is

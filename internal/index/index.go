@@ -64,6 +64,12 @@ type Sink interface {
 	Offset() int64 // bytes of this body written so far, 0 at first
 }
 
+// Cutter is a builder whose segment may end before the rows that its Spec announced.
+type Cutter interface {
+	// Cut makes the rows that were added, so many, all that there are. Finish makes what it would if the Spec had said so.
+	Cut(rows uint32) error
+}
+
 // Builder makes one artifact.
 type Builder interface {
 	// Add takes the values of the next rows, in ordinal order without gaps; cols runs parallel to Spec.Columns. The vectors are

@@ -53,6 +53,13 @@ func (s *Rows) mark(r rowset.Range) {
 	markWords(s.words, r.Start, r.End)
 }
 
+// Cut takes rows off the end of the set, none of which was added.
+func (s *Rows) Cut(size uint32) {
+	if s.size = size; s.words != nil {
+		s.words = s.words[:(uint64(size)+63)/64]
+	}
+}
+
 // Set is the rows gathered; s must not be used afterwards.
 func (s *Rows) Set() *rowset.Set {
 	if s.words != nil {

@@ -99,6 +99,15 @@ func (c *RowCount) Done() error {
 	return nil
 }
 
+// Cut ends the segment after the rows that were counted, which are rows.
+func (c *RowCount) Cut(rows uint32) error {
+	if c.Got != rows {
+		return fault.New(fault.Invalid, "index build", "a segment of %d rows cannot end with %d", c.Got, rows)
+	}
+	c.Want = rows
+	return nil
+}
+
 // defaultMemory is what a build may hold when its budget does not say.
 const defaultMemory = 256 << 20
 

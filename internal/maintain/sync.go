@@ -302,9 +302,13 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 		return err
 	}
 	r.carry(&in)
+	in.Enough = func() bool { return r.now().Sub(began) >= unitTime }
 	res, err := r.Build.Build(ctx, in)
 	if err != nil {
 		return err
+	}
+	for _, f := range res.Later {
+		size -= f.Size
 	}
 	if res.Path != "" {
 		defer os.Remove(res.Path)

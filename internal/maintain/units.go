@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/overlay"
 )
@@ -13,6 +14,8 @@ const (
 	unitRows = 4 << 20
 	// unitFiles bounds the files of a unit, and so the footers and artifacts held while it is built.
 	unitFiles = 512
+	// unitTime is how long a unit is built before it ends with the file at hand and is published, so that a kill loses no more.
+	unitTime = 10 * time.Second
 )
 
 // work is a data file and the indexes that do not cover it.

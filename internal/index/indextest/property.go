@@ -56,6 +56,7 @@ func (l *Law) column(t *testing.T, r *rand.Rand, c *Column) {
 	if !bytes.Equal(a.Root, b.Root) || !bytes.Equal(a.Body, b.Body) {
 		t.Fatalf("%s: two builds of %d rows differ", c.Type, len(c.Values))
 	}
+	l.cut(t, r, c, spec, budget, &a)
 	if left, _ := os.ReadDir(budget.TempDir); len(left) > 0 {
 		t.Fatalf("%d temporary files left", len(left))
 	}
@@ -74,6 +75,38 @@ func (l *Law) column(t *testing.T, r *rand.Rand, c *Column) {
 	for range 60 {
 		l.leaf(t, reader, &a, c, DrawLeaf(r, c, present[r.IntN(len(present))]))
 	}
+}
+
+// cut demands of a builder that can end its segment early that more rows announced make no other artifact.
+func (l *Law) cut(t *testing.T, r *rand.Rand, c *Column, spec index.Spec, budget index.Budget, want *Artifact) {
+	rows := spec.Rows
+	spec.Rows += uint32(1 + r.IntN(3*len(c.Values)+100))
+	b, err := l.Kind.NewBuilder(spec, budget)
+	if err != nil {
+		t.Fatalf("%s: %v", c.Type, err)
+	}
+	defer func() { _ = b.Close() }()
+	x, ok := b.(index.Cutter)
+	if !ok {
+		return
+	}
+	for i := range c.Values {
+		if err := b.Add([]*column.Vector{c.Vector(r, i, i+1)}); err != nil {
+			t.Fatalf("%s: %v", c.Type, err)
+		}
+	}
+	if err := x.Cut(rows + 1); err == nil {
+		t.Fatalf("%s: a segment of %d rows ends with one more", c.Type, rows)
+	}
+	if err := x.Cut(rows); err != nil {
+		t.Fatalf("%s: %v", c.Type, err)
+	}
+	var body Body
+	root, reason, err := b.Finish(&body)
+	if err != nil || !bytes.Equal(root, want.Root) || !bytes.Equal(body.Bytes(), want.Body) || reason != want.Reason {
+		t.Fatalf("%s: %d rows make another artifact where %d were announced: %v", c.Type, rows, spec.Rows, err)
+	}
+	l.reached["cut"]++
 }
 
 func (l *Law) leaf(t *testing.T, reader index.Reader, a *Artifact, c *Column, leaf *predicate.Leaf) {

@@ -55,6 +55,12 @@ func (b *builder) Add(cols []*column.Vector) error {
 	return nil
 }
 
+// Cut ends the segment early. Trigrams that were too frequent for more rows are so for fewer.
+func (b *builder) Cut(rows uint32) error {
+	b.gather.rows = rows
+	return b.count.Cut(rows)
+}
+
 func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
 		return nil, "", err

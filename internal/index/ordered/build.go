@@ -65,6 +65,13 @@ func (b *builder) Add(cols []*column.Vector) error {
 	return nil
 }
 
+// Cut ends the segment early.
+func (b *builder) Cut(rows uint32) error {
+	b.nulls.Cut(rows)
+	b.nans.Cut(rows)
+	return b.count.Cut(rows)
+}
+
 func (b *builder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
 		return nil, "", err
@@ -118,6 +125,9 @@ func (b *tupleBuilder) Add(cols []*column.Vector) error {
 	}
 	return nil
 }
+
+// Cut ends the segment early.
+func (b *tupleBuilder) Cut(rows uint32) error { return b.count.Cut(rows) }
 
 func (b *tupleBuilder) Finish(body index.Sink) ([]byte, string, error) {
 	if err := b.count.Done(); err != nil {
