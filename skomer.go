@@ -149,6 +149,9 @@ type Index struct {
 	Total     int64 `json:"rows_total"`
 	Artifacts int   `json:"artifacts"`
 	Bytes     int64 `json:"bytes"`
+	// Capped is how many artifacts answer no test of a value in some row group or at all, since it has too many values. Those
+	// whose roots are in bundles alone are not counted: roots beyond 1 KiB are.
+	Capped int `json:"artifacts_capped,omitempty"`
 	// FileMap is the file map that belongs to it; nil if there is none.
 	FileMap *FileMap `json:"file_map,omitempty"`
 	// Problem is why it cannot be built on the table as it is now: its column was dropped, its type has changed.

@@ -145,6 +145,9 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 		st.Bytes += a.Body.Len + a.Root.Len
 		st.Indexes[a.Index].Artifacts++
 		st.Indexes[a.Index].Bytes += a.Body.Len + a.Root.Len
+		if capped(st.Indexes[a.Index].Kind, &a) {
+			st.Indexes[a.Index].Capped++
+		}
 		return true
 	})
 	st.Bundles = len(bundles)

@@ -165,7 +165,30 @@ func (a *app) showIndexes(indexes []skomer.Index) error {
 	for _, x := range indexes {
 		tw.AppendRow(table.Row{x.Expr, x.ID, share(x.Covered, x.Total), number(x.Artifacts), size(x.Bytes)})
 	}
-	return render.Print(a.out, tw)
+	if err := render.Print(a.out, tw); err != nil {
+		return err
+	}
+	a.sayCapped(indexes)
+	return nil
+}
+
+// sayCapped names the indexes that gave up on values.
+func (a *app) sayCapped(indexes []skomer.Index) {
+	for _, x := range indexes {
+		if x.Capped > 0 {
+			a.say("capped: %s: %s", x.Expr, cappedText(x))
+		}
+	}
+}
+
+// cappedText is how much of an index gave up on values, and what to do.
+func cappedText(x skomer.Index) string {
+	fix := map[string]string{
+		"bitmap":   "declare it with a higher cap=, up to 16384, or ordered or bloom instead",
+		"valueset": "declare it with a higher cap=, up to 16384, or bloom or ordered instead",
+		"bloom":    "declare it with a higher fpp=, or ordered instead",
+	}[x.Kind]
+	return fmt.Sprintf("%s of %s left out the values of a whole file or row group, which has too many; %s", number(x.Capped), counted(x.Artifacts, "artifact"), fix)
 }
 
 func (a *app) showIndex(x *skomer.Index) error {
@@ -183,11 +206,17 @@ func (a *app) showIndex(x *skomer.Index) error {
 	}
 	if m := x.FileMap; m != nil {
 		values := ""
-		if m.Values > 0 {
+		switch {
+		case m.Values > 0:
 			values = fmt.Sprintf(", %s by file", counted(m.Values, "value"))
+		case x.Kind == "bitmap" || x.Kind == "valueset":
+			values = ", no list of values by file: too many"
 		}
 		rows = append(rows, [2]string{"file map", fmt.Sprintf("%s of %s (%s), %s in %s%s, %s",
 			number(m.Rows), counted(x.Total, "row"), share(m.Rows, x.Total), counted(m.Keys, "key"), counted(m.Runs, "run"), values, size(m.Bytes))})
+	}
+	if x.Capped > 0 {
+		rows = append(rows, [2]string{"capped", cappedText(*x)})
 	}
 	return a.pairs(append(rows, troubles(*x)...)...)
 }

@@ -47,3 +47,19 @@ func TestNoControlReachesTheTerminal(t *testing.T) {
 		require.False(t, r != '\n' && (r < 32 || r >= 127 && r < 160 || r == '\uFFFD'), "%q", r)
 	}
 }
+
+// TestWhatIsCappedIsSaid: an index that gave up on values is named wherever indexes are listed, with the way out.
+func TestWhatIsCappedIsSaid(t *testing.T) {
+	for _, kind := range []string{"bitmap", "valueset", "bloom"} {
+		var out bytes.Buffer
+		a := &app{out: &out, err: &out}
+		x := skomer.Index{Expr: kind + "(v)", Kind: kind, Artifacts: 1, Capped: 1}
+		require.NoError(t, a.showIndexes([]skomer.Index{x, {Expr: "ordered(v)", Kind: "ordered", Artifacts: 1}}))
+		require.Contains(t, out.String(), "capped: "+kind+"(v): 1 of 1 artifact left out the values")
+		require.Contains(t, out.String(), "declare it with a higher")
+		require.NotContains(t, out.String(), "capped: ordered")
+		out.Reset()
+		require.NoError(t, a.showIndex(&x))
+		require.Contains(t, out.String(), "capped")
+	}
+}

@@ -66,7 +66,15 @@ func (a *app) syncCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.synced(report)
+			if err := a.synced(report); err != nil || a.flags.output == "json" || report.Artifacts == 0 {
+				return err
+			}
+			indexes, err := t.Indexes(cmd.Context())
+			if err != nil {
+				return err
+			}
+			a.sayCapped(indexes)
+			return nil
 		},
 	}
 	p := cmd.Flags()

@@ -135,6 +135,12 @@ type Listing interface {
 	ListsValues() bool
 }
 
+// Limited is a reader of a kind that gives up on values where there are too many: of parts, which are row groups or the whole artifact,
+// silent ones answer no test of a value.
+type Limited interface {
+	Silent() (silent, parts int)
+}
+
 // Settled is a probe that needs no bytes.
 type Settled rowset.Verdict
 

@@ -53,6 +53,14 @@ type reader struct {
 	pages       []page // form 1
 }
 
+// Silent is the whole artifact where there were too many values to list.
+func (x *reader) Silent() (silent, parts int) {
+	if x.tooMany {
+		return 1, 1
+	}
+	return 0, 1
+}
+
 // page describes a page of the body.
 type page struct {
 	values int

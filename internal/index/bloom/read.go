@@ -53,6 +53,16 @@ type group struct {
 	crcs     []byte // 4 bytes a unit, a view of the root
 }
 
+// Silent is the row groups whose filter would have had too many bits set.
+func (x *reader) Silent() (silent, parts int) {
+	for i := range x.groups {
+		if x.groups[i].state&^hasNaN == stateSaturated {
+			silent++
+		}
+	}
+	return silent, len(x.groups)
+}
+
 func (x *reader) readGroups(r *bytescan.Reader) {
 	at, off := uint32(0), int64(0)
 	n := r.Count(index.MaxRowGroups, 2)

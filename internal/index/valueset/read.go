@@ -43,6 +43,16 @@ type reader struct {
 	groups   []group
 }
 
+// Silent is the row groups with too many values to list.
+func (x *reader) Silent() (silent, parts int) {
+	for i := range x.groups {
+		if x.groups[i].tooMany {
+			silent++
+		}
+	}
+	return silent, len(x.groups)
+}
+
 func (x *reader) readGroups(r *bytescan.Reader, root []byte, n int, form uint8) {
 	at := uint32(0)
 	x.groups = make([]group, 0, n)
