@@ -30,7 +30,10 @@ reported and tried again. A table opened by its metadata.json is pinned to it; c
 that was overwritten in place are withdrawn and built anew. --follow sweeps once a day.
 
 --max-cost ends the sync before the next unit would exceed so many US dollars, estimated by requests and bytes at the list
-prices of S3, reads at those between regions. --until ends it when every index covers so many percent of the rows.`
+prices of S3, reads at those between regions. --until ends it when every index covers so many percent of the rows.
+
+PATTERN is namespace.* or catalog.namespace.*: the tables of the namespace that match and are mounted are synced one after another. One
+that fails does not keep the others from it; the exit code is that of the first failure. --max-cost bounds them together.`
 
 // syncFlags are the flags of sync.
 type syncFlags struct {
@@ -38,15 +41,17 @@ type syncFlags struct {
 	follow, every time.Duration
 	until         string
 	options       skomer.SyncOptions
+	spent         bool // nothing is left of --max-cost, of several tables
 }
 
 func (a *app) syncCommand() *cobra.Command {
 	var f syncFlags
 	cmd := &cobra.Command{
-		Use: "sync TABLE", Short: "Build what the indexes of a table lack", Long: longSync,
+		Use: "sync TABLE|PATTERN", Short: "Build what the indexes of a table lack", Long: longSync,
 		Example: `  skomer sync lake/flights
   skomer sync prod.web.events --follow 1m --workers 4
-  skomer sync prod.web.events --sweep --max-cost 2.50 --until 95 -o json`,
+  skomer sync prod.web.events --sweep --max-cost 2.50 --until 95 -o json
+  skomer sync 'prod.web.*'`,
 		Args: takes(1, 1, "one table"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.document(); err != nil {
@@ -54,6 +59,9 @@ func (a *app) syncCommand() *cobra.Command {
 			}
 			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
+			}
+			if skomer.IsPattern(args[0]) {
+				return a.syncAll(cmd.Context(), args[0], f)
 			}
 			t, err := a.open(cmd.Context(), args[0])
 			if err != nil {

@@ -363,6 +363,19 @@ func TestSQL(t *testing.T) {
 	require.Contains(t, fault.FixOf(err), "other")
 	_, err = l.Open(ctx, "lab.a.b.gone")
 	require.Equal(t, fault.Corrupt, fault.ClassOf(err))
+
+	catalogs := New(config, nil, nil)
+	for pattern, want := range map[string][]string{
+		"lab.a.b.*": {"lab.a.b.Table", "lab.a.b.gone"}, "a.b.T?ble": {"a.b.Table"}, "a.b.*e": {"a.b.Table", "a.b.gone"}, "a.b.t*": nil, "other.*": nil,
+	} {
+		got, err := catalogs.Match(ctx, pattern)
+		require.NoError(t, err, pattern)
+		require.Equal(t, want, got, pattern)
+	}
+	for _, bad := range []string{"a.*.Table", "a.b.[", "*"} {
+		_, err := catalogs.Match(ctx, bad)
+		require.Equal(t, fault.Invalid, fault.ClassOf(err), bad)
+	}
 }
 
 func TestSQLTrouble(t *testing.T) {
