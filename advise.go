@@ -33,7 +33,7 @@ type Estimate struct {
 	Puts          Range           `json:"puts"`
 	Size          Range           `json:"size"`    // bytes to keep
 	Seconds       Range           `json:"seconds"` // with the workers, on the table's store
-	Memory        Range           `json:"memory"`  // bytes held by all workers
+	Memory        Range           `json:"memory"`  // bytes of the process, with all workers
 	Price         string          `json:"price_profile"`
 	Build         Range           `json:"build_usd"`
 	PerMonth      Range           `json:"month_usd"`
@@ -76,7 +76,7 @@ func (t *Table) Estimate(ctx context.Context, exprs []string, p Price) (*Estimat
 	out := &Estimate{
 		Table: t.name, Files: e.Files, Rows: e.Rows, SampledGroups: e.SampledGroups, SampledRows: e.SampledRows, Workers: workers,
 		BytesRead: Range(e.Read), Gets: Range(e.Gets), Puts: Range(e.Puts), Size: Range(e.Size), Seconds: Range(took),
-		Memory: Range{e.Memory.Low, e.Memory.High * float64(workers)}, Price: p.Name,
+		Memory: Range{processLow + e.Memory.Low, processHigh + garbage*e.Memory.High*float64(workers)}, Price: p.Name,
 	}
 	out.Build = Range{p.building(e.Gets.Low, e.Puts.Low, e.Read.Low, e.Seconds.Low), p.building(e.Gets.High, e.Puts.High, e.Read.High, e.Seconds.High)}
 	out.PerMonth = Range{e.Size.Low / 1e9 * p.Storage, e.Size.High / 1e9 * p.Storage}
@@ -85,6 +85,9 @@ func (t *Table) Estimate(ctx context.Context, exprs []string, p Price) (*Estimat
 	}
 	return out, nil
 }
+
+// What a process takes beside what builds hold, and how far the heap grows before garbage is collected (GOGC is 100 by default).
+const processLow, processHigh, garbage = 24 << 20, 80 << 20, 2
 
 // building is what so many requests, bytes and seconds of a core take.
 func (p *Price) building(gets, puts, bytes, seconds float64) float64 {

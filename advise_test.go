@@ -6,8 +6,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/metrics"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer"
@@ -169,6 +173,61 @@ func TestU28EstimatesHold(t *testing.T) {
 		require.Greater(t, e.Build.High, e.Build.Low)
 		require.Greater(t, e.PerMonth.High, 0.0)
 	}
+}
+
+// TestEstimatedMemoryIsOfDecodedValues: texts that take little space in files are counted as they are held, and a sync holds at
+// most what was estimated.
+func TestEstimatedMemoryIsOfDecodedValues(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: adviseSchema})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	const rows, length = 2000, 16 << 10
+	layout := tabletest.Layout{RowsPerGroup: 500, PageBytes: 1 << 20, PageVersion: 1, PageIndex: true, Codec: &parquet.Zstd}
+	var all []tabletest.Row
+	for i := range rows {
+		text := strings.Repeat(fmt.Sprintf("%06d-", i), length/7)
+		all = append(all, tabletest.Row{{Val: column.IntValue(column.Long, int64(i))}, {Val: column.StringValue(text)}, {Null: true}})
+	}
+	path := filepath.Join(dir, "data", "a.parquet")
+	require.NoError(t, tabletest.WriteParquet(path, adviseSchema, all, layout))
+	all = nil
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(rows*length/8), "the texts are small in the file")
+	_, err = w.Append(ctx, lakewrite.File{Path: path, Format: facts.Parquet, Records: rows, Size: info.Size()})
+	require.NoError(t, err)
+	table := open(t, dir, filepath.Join(t.TempDir(), "overlays"))
+	e, err := table.Estimate(ctx, []string{"ordered(c)"}, skomer.Prices[0])
+	require.NoError(t, err)
+	const decoded = rows * length
+	require.Greater(t, e.Memory.High, float64(80<<20+e.Workers*2*decoded))
+	require.Less(t, e.Memory.High, float64(80<<20+e.Workers*8*decoded))
+	require.Greater(t, e.Memory.Low, float64(length*1000/2))
+
+	require.NoError(t, table.Mount(ctx))
+	_, err = table.AddIndex(ctx, "ordered(c)")
+	require.NoError(t, err)
+	done, most := make(chan struct{}), make(chan uint64)
+	go func() {
+		sample, peak := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}, uint64(0)
+		for {
+			select {
+			case <-done:
+				most <- peak
+				return
+			case <-time.After(time.Millisecond):
+				metrics.Read(sample)
+				peak = max(peak, sample[0].Value.Uint64())
+			}
+		}
+	}()
+	_, err = table.Sync(ctx, skomer.SyncOptions{})
+	close(done)
+	peak := <-most
+	require.NoError(t, err)
+	t.Logf("held %d, estimated %.0f to %.0f", peak, e.Memory.Low, e.Memory.High)
+	require.LessOrEqual(t, float64(peak), e.Memory.High)
 }
 
 func within(t *testing.T, r skomer.Range, got float64, what string, args ...any) {

@@ -103,7 +103,7 @@ func (r *Reader) Estimate(ctx context.Context, s *facts.Snapshot, all []kinds.De
 	}
 	e.reading(x)
 	e.requests(x, distinctColumns(paths), with)
-	e.memory(with, len(all))
+	e.memory(x, with, len(all))
 	return e, nil
 }
 
@@ -228,11 +228,22 @@ func (e *Estimate) requests(x *sample, columns int, with Building) {
 	e.Puts = Range{4 * units, 12*units + 8}
 }
 
-// memory is what one worker holds: column data fetched ahead, and the builders up to their budget.
-func (e *Estimate) memory(with Building, indexes int) {
+// batchRows is about the rows that are decoded at a time.
+const batchRows = 1024
+
+// memory is what one worker holds: at least the column data fetched ahead and a batch of rows; at most all values of a unit, as
+// decoded, once in builders and once on their way, and three times what they write, within the budget of a unit.
+func (e *Estimate) memory(x *sample, with Building, indexes int) {
+	var held []float64
+	for i := range x.groups {
+		held = append(held, float64(x.groups[i].held)/float64(x.groups[i].rows))
+	}
 	unit := min(float64(with.UnitRows)/math.Max(float64(e.Rows), 1), 1)
-	data := min(e.Read.High*unit, 2*float64(with.Ahead))
-	e.Memory = Range{min(e.Read.Low*unit, 2*float64(with.Ahead)), data + min(3*e.Size.High*unit+float64(indexes)*1e6, float64(with.Memory)/2)}
+	row, rows := spreadOf(held), float64(e.Rows)*unit
+	e.Memory = Range{
+		min(e.Read.Low*unit, 2*float64(with.Ahead)) + row.Low*min(rows, batchRows),
+		min(e.Read.High*unit, 2*float64(with.Ahead)) + min(2*row.High*rows+3*e.Size.High*unit+float64(indexes)*1e6, float64(with.Memory)),
+	}
 }
 
 // Time is the seconds of wall time with so many workers on a store.

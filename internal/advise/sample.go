@@ -30,6 +30,7 @@ type group struct {
 	bytes []int64            // per path, as stored
 	// stored is the bytes of all paths, where several are made of one column that column's once.
 	stored int64
+	held   int64         // bytes of the columns as decoded, and of what expressions make of them
 	took   time.Duration // to decode
 }
 
@@ -104,14 +105,25 @@ func (r *Reader) decode(ctx context.Context, s *facts.Snapshot, at int, o *parqu
 		for _, d := range data {
 			out.bytes[i] += int64(len(d))
 		}
-		if !slices.ContainsFunc(paths[:i], func(q column.Path) bool { return sameColumn(p, q) }) {
+		first := !slices.ContainsFunc(paths[:i], func(q column.Path) bool { return sameColumn(p, q) })
+		if first {
 			out.stored += out.bytes[i]
 		}
+		var known *column.Vector // a dictionary that was counted
 		start := time.Now()
 		err = b.Decode(ctx, data, rows, 0, func(batch *column.Batch) error {
 			values, err := batch.Cols[0], error(nil)
+			if first {
+				out.held += values.MemorySize()
+				if values.Dict != nil && values.Dict == known {
+					out.held -= known.MemorySize()
+				}
+				known = values.Dict
+			}
 			if p.Derived() {
-				values, err = expression.Apply(p, values)
+				if values, err = expression.Apply(p, values); err == nil {
+					out.held += values.MemorySize()
+				}
 			}
 			if err == nil {
 				out.cols[i] = append(out.cols[i], values.Clone())
