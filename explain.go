@@ -212,7 +212,7 @@ func (r *Rows) use(d overlay.Definition) IndexUse {
 			}
 		}
 	}
-	if r.plan.Report.Scanned != "" {
+	if r.plan.Report.Scanned != "" && r.couldSpeak(d) {
 		u.Use, u.Reason = "silent", r.plan.Report.Scanned
 	}
 	return u

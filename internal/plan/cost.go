@@ -63,17 +63,17 @@ type Scene struct {
 	// Files, Bytes and Rows are those left after pruning.
 	Files       int
 	Bytes, Rows int64
-	// Columns is the number of columns of the table, of which the bytes of one are taken to be an equal part.
+	// Shares is what columns take of the bytes. One that is not in it is taken to be an equal part of all Columns.
+	Shares  Shares
 	Columns int
+	// Tail is the bytes of the read that opens a file: its footer, and what lies before it.
+	Tail int64
 	// Cores is how many work on a query; files and artifacts are shared out among them. 0: one.
 	Cores int
 }
 
 // cores is how many of them n pieces of work keep busy.
 func (s *Scene) cores(n float64) float64 { return max(1, min(float64(s.Cores), n)) }
-
-// columnBytes is an estimate of the bytes of one column.
-func (s *Scene) columnBytes() float64 { return float64(s.Bytes) / float64(max(s.Columns, 1)) }
 
 // Broad is why the whole predicate keeps so many rows that no index is worth asking, or "".
 func (s *Scene) Broad(t *predicate.Tree) (share float64, known bool, why string) {
@@ -133,7 +133,8 @@ func (s *Scene) Judge(leaves []*predicate.Leaf, o Offer) Judgement {
 	if o.Exact {
 		skipped = 1 // the column is not read where the answer is known
 	}
-	j.Saved.add(s.Profile, files*(2*none+skipped), s.columnBytes()*skipped, rows*testValue*skipped/s.cores(files))
+	opened, left := s.tails(files)
+	j.Saved.add(s.Profile, files*(2*none+skipped), opened*none+s.columnBytes(leaves...)*left*skipped, rows*testValue*skipped/s.cores(files))
 	return j.weigh()
 }
 
@@ -163,18 +164,19 @@ func (s *Scene) JudgeMap(l *predicate.Leaf) Judgement {
 	}
 	j.Index.add(s.Profile, values, values*blockBytes, values*findPlace)
 	noFile, noRows := math.Exp(-matches/max(files, 1)), math.Exp(-matches/granules)
-	j.Saved.add(s.Profile, 3*files*noFile, s.columnBytes()*noRows, rows*testValue*noRows/s.cores(files))
+	opened, left := s.tails(files)
+	j.Saved.add(s.Profile, 3*files*noFile, opened*noFile+s.columnBytes(l)*left*noRows, rows*testValue*noRows/s.cores(files))
 	return j.weigh()
 }
 
 // MostEntries is how many entries a probe of an artifact over some rows may take one by one before reading their column takes less.
-func (s *Scene) MostEntries(rows int64) int64 {
+func (s *Scene) MostEntries(rows int64, leaves []*predicate.Leaf) int64 {
 	if s.Rows == 0 {
 		return math.MaxInt64
 	}
 	part := float64(rows) / float64(s.Rows)
 	var column, entry Cost
-	column.add(s.Profile, part*float64(s.Files), part*s.columnBytes(), float64(rows)*testValue/s.cores(float64(s.Files)))
+	column.add(s.Profile, part*float64(s.Files), part*s.columnBytes(leaves...), float64(rows)*testValue/s.cores(float64(s.Files)))
 	entry.add(s.Profile, 0, entryBytes, takeEntry)
 	return int64(column.Seconds / entry.Seconds / margin)
 }
@@ -193,14 +195,24 @@ const (
 	listedGranules = 8
 )
 
-// Scan is what a scan of the files left is expected to take: footers and the columns of the predicate.
+// Scan is what a scan of the files left is expected to take until it knows the matching rows: the tails of the files, and the columns of the
+// predicate.
 func (s *Scene) Scan(t *predicate.Tree) Cost {
 	columns := map[int]bool{}
-	t.Leaves(func(l *predicate.Leaf) { columns[l.Column.ID()] = true })
+	var leaves []*predicate.Leaf
+	t.Leaves(func(l *predicate.Leaf) {
+		columns[l.Column.ID()] = true
+		leaves = append(leaves, l)
+	})
 	n := float64(len(columns))
+	opened, left := s.tails(float64(s.Files))
+	requests := float64(s.Files)
+	if left > 0 {
+		requests *= 1 + n
+	}
 	var c Cost
 	c.Seconds = 3 * s.Profile.Wave
-	c.add(s.Profile, float64(s.Files)*(1+n), s.columnBytes()*n, float64(s.Rows)*testValue*n)
+	c.add(s.Profile, requests, opened+s.columnBytes(leaves...)*left, float64(s.Rows)*testValue*n)
 	return c
 }
 

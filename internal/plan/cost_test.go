@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/index/indextest"
 	"github.com/skomerdb/skomer/internal/predicate"
 )
@@ -17,7 +19,8 @@ func TestJudgementsAreMonotone(t *testing.T) {
 	for range 500 {
 		s := &Scene{
 			Profile: []Profile{LocalStore, ObjectStore}[rng.IntN(2)], MinSelectivity: 0.5, Known: known, Files: 1 + rng.IntN(5000),
-			Bytes: 1 + rng.Int64N(1<<40), Rows: 1 + rng.Int64N(1<<32), Columns: 1 + rng.IntN(50), Cores: rng.IntN(17),
+			Bytes: 1 + rng.Int64N(1<<40), Rows: 1 + rng.Int64N(1<<32), Columns: 1 + rng.IntN(50), Cores: rng.IntN(17), Tail: rng.Int64N(1 << 17),
+			Shares: Shares{1: rng.Float64()},
 		}
 		o := Offer{Exact: rng.IntN(2) == 0, PerFile: rng.IntN(2) == 0, Values: 1 + rng.IntN(300), Listed: rng.IntN(3) == 0}
 		low := 1 + rng.Int64N(9000)
@@ -34,10 +37,10 @@ func TestJudgementsAreMonotone(t *testing.T) {
 			require.Equal(t, a.Ask, a.Why == "")
 		}
 		rows := rng.Int64N(s.Rows)
-		require.LessOrEqual(t, s.MostEntries(rows/2), s.MostEntries(rows))
-		require.GreaterOrEqual(t, s.MostEntries(rows), int64(0))
+		require.LessOrEqual(t, s.MostEntries(rows/2, []*predicate.Leaf{few}), s.MostEntries(rows, []*predicate.Leaf{few}))
+		require.GreaterOrEqual(t, s.MostEntries(rows, []*predicate.Leaf{few}), int64(0))
 	}
-	require.Positive(t, (&Scene{Profile: LocalStore}).MostEntries(5), "where nothing is known nothing is stopped")
+	require.Positive(t, (&Scene{Profile: LocalStore}).MostEntries(5, nil), "where nothing is known nothing is stopped")
 }
 
 // TestMapsOfScatteredValuesAreNotAsked: where every granule of every file holds one of the values, a file map rules nothing out.
@@ -50,4 +53,25 @@ func TestMapsOfScatteredValuesAreNotAsked(t *testing.T) {
 	s.Rows = 20_000
 	s.Known = Known{1: uniform(t, 100_000)}
 	require.True(t, s.JudgeMap(longLeaf(predicate.Equal, 1, 5)).Ask, "a row at most")
+}
+
+// TestScansAreWeighedByBytes: opening a file takes its tail, and columns weigh what manifests state of them, or as much as their values are
+// wide; a file that is no longer than a tail is read whole by opening it.
+func TestScansAreWeighedByBytes(t *testing.T) {
+	schema := &column.Schema{Fields: []column.Field{
+		{ID: 1, Name: "a", Type: column.Of(column.Long)}, {ID: 2, Name: "b", Type: column.Of(column.String)}, {ID: 3, Name: "c", Type: column.Of(column.Bool)},
+	}}
+	s := &facts.Snapshot{Schema: schema}
+	require.InDelta(t, 8/24.125, SharesOf(s)[1], 1e-9)
+	require.InDelta(t, 16/24.125, SharesOf(s)[2], 1e-9)
+	s.Files.Stored = map[int]float64{1: 100, 2: 300}
+	x := &Scene{Profile: LocalStore, Files: 10, Bytes: 10 << 20, Rows: 1000, Columns: 3, Shares: SharesOf(s), Tail: 64 << 10}
+	one := tree(predicate.And, longLeaf(predicate.Equal, 1, 5), longLeaf(predicate.Less, 1, 9))
+	require.InDelta(t, 10*(65536+(1<<20)/4), x.Scan(one).Bytes, 1)
+	require.InDelta(t, 20, x.Scan(one).Requests, 1e-9)
+	both := tree(predicate.Or, longLeaf(predicate.Equal, 1, 5), longLeaf(predicate.Equal, 2, 9))
+	require.InDelta(t, 10*(65536+(1<<20)), x.Scan(both).Bytes, 1)
+	x.Bytes = 166_000
+	require.InDelta(t, 166_000, x.Scan(one).Bytes, 1)
+	require.InDelta(t, 10, x.Scan(one).Requests, 1e-9)
 }

@@ -70,6 +70,16 @@ func Choose(leaf *predicate.Leaf, sources []Source) []int {
 	return ask
 }
 
+// Speaking is all of a file's sources that can say something of a leaf.
+func Speaking(leaf *predicate.Leaf, sources []Source) (out []int) {
+	for i, s := range sources {
+		if s.Kind.Says(s.Columns, leaf) != index.Nothing {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
 func point(l *predicate.Leaf) bool {
 	switch l.Op {
 	case predicate.Equal, predicate.In, predicate.IsNull, predicate.IsNaN:

@@ -21,6 +21,7 @@ type Pruning struct {
 	Answers []Answer
 	files   *facts.Files
 	root    *node
+	tests   map[*predicate.Leaf]*leafTest
 }
 
 // node is a predicate node with its leaf compiled. A Test without a leaf cannot be judged by metadata.
@@ -33,7 +34,8 @@ type node struct {
 // Prune judges every data file of s by partition values, bounds and counts. Its cost is linear in files × leaves; memory is
 // one byte a file. The facts must not change while the Pruning is in use.
 func Prune(s *facts.Snapshot, t *predicate.Tree) *Pruning {
-	p := &Pruning{Answers: make([]Answer, s.Files.Len()), files: &s.Files, root: compile(s, t)}
+	p := &Pruning{Answers: make([]Answer, s.Files.Len()), files: &s.Files, tests: map[*predicate.Leaf]*leafTest{}}
+	p.root = p.compile(s, t)
 	blocks := (len(p.Answers) + block - 1) / block
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -63,13 +65,14 @@ func (p *Pruning) empty(i int) bool {
 	return len(p.files.Records) == len(p.Answers) && p.files.Records[i] == 0
 }
 
-func compile(s *facts.Snapshot, t *predicate.Tree) *node {
+func (p *Pruning) compile(s *facts.Snapshot, t *predicate.Tree) *node {
 	n := &node{kind: t.Kind}
 	if t.Kind == predicate.Test {
 		n.leaf = newLeafTest(s, t.Leaf)
+		p.tests[t.Leaf] = n.leaf
 	}
 	for _, k := range t.Kids {
-		n.kids = append(n.kids, compile(s, k))
+		n.kids = append(n.kids, p.compile(s, k))
 	}
 	return n
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/index"
-	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/plan"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/wave"
@@ -31,7 +31,7 @@ type Unasked struct {
 func (p *Plan) scene(c *Costs, files int, bytes, rows int64) *plan.Scene {
 	return &plan.Scene{
 		Profile: c.Profile, MinSelectivity: c.MinSelectivity, Known: c.Known, Files: files, Bytes: bytes, Rows: rows,
-		Columns: len(p.Snapshot.Schema.Fields), Cores: c.Cores,
+		Columns: len(p.Snapshot.Schema.Fields), Shares: plan.SharesOf(p.Snapshot), Tail: parquetio.TailBytes, Cores: c.Cores,
 	}
 }
 
@@ -68,68 +68,80 @@ type weighed struct {
 	leaves int
 }
 
-// worth reports whether the cost rule lets leaves be asked of the index that a placement belongs to.
-func (e *evidence) worth(p overlay.Placement, leaves []*predicate.Leaf) bool {
-	if e.scene == nil {
-		return true
+// judged is what the cost rule says of a question, and whether the report tells it.
+type judged struct {
+	plan.Judgement
+	noted bool
+}
+
+// worth reports whether the cost rule lets leaves be asked of an index.
+func (e *evidence) worth(index int, leaves []*predicate.Leaf) bool {
+	return e.scene == nil || e.judge(index, leaves).Ask
+}
+
+func (e *evidence) judge(no int, leaves []*predicate.Leaf) *judged {
+	key := weighed{no, leaves[0], len(leaves)}
+	if j := e.weighed[key]; j != nil {
+		return j
 	}
-	key := weighed{p.Index, leaves[0], len(leaves)}
-	if ask, ok := e.weighed[key]; ok {
-		return ask
-	}
-	u := &e.indexes[p.Index]
+	u := &e.indexes[no]
 	o := plan.Offer{Exact: true, PerFile: !u.tiered}
 	for _, l := range leaves {
 		o.Exact = o.Exact && u.kind.Says(u.columns, l) == index.Exact
 		o.Listed = o.Listed || u.lists
 		o.Values = max(o.Values, plan.PointsOf(l))
 	}
-	j := e.scene.Judge(leaves, o)
-	r := &e.plan.Report
-	if j.Ask {
-		r.Estimate.Index.Add(j.Index)
-		r.Estimate.Saved.Add(j.Saved)
-	} else {
-		r.Unasked = append(r.Unasked, Unasked{Index: p.IndexID, Why: j.Why})
-	}
+	j := &judged{Judgement: e.scene.Judge(leaves, o)}
 	if e.weighed == nil {
-		e.weighed = map[weighed]bool{}
+		e.weighed = map[weighed]*judged{}
 	}
-	e.weighed[key] = j.Ask
-	return j.Ask
+	e.weighed[key] = j
+	return j
 }
 
-// mapsPay reports whether the cost rule lets file maps be asked: a conjunction pays where one of its parts does, a disjunction where all do.
-func (e *evidence) mapsPay(t *predicate.Tree) bool {
-	switch {
-	case e.scene == nil:
-		return true
-	case t.Kind == predicate.Test:
-		return e.scene.JudgeMap(t.Leaf).Ask
-	case t.Kind == predicate.And:
-		return slices.ContainsFunc(t.Kids, e.mapsPay)
-	default:
-		return !slices.ContainsFunc(t.Kids, func(k *predicate.Tree) bool { return !e.mapsPay(k) })
+// refused reports a question that the cost rule does not let be asked, once.
+func (e *evidence) refused(no int, leaves []*predicate.Leaf) {
+	if j := e.judge(no, leaves); !j.noted {
+		j.noted = true
+		e.plan.Report.Unasked = append(e.plan.Report.Unasked, Unasked{Index: e.version.Indexes()[no].ID, Why: j.Why})
 	}
 }
 
-// mapsUnasked reports the file maps that were left alone.
-func (e *evidence) mapsUnasked() {
+// counted notes what a question that is put to an index is expected to take and to save, once.
+func (e *evidence) counted(no int, leaves []*predicate.Leaf) {
+	e.indexes[no].asked = true
+	if e.scene == nil {
+		return
+	}
+	if j := e.judge(no, leaves); !j.noted {
+		j.noted = true
+		e.plan.Report.Estimate.Index.Add(j.Index)
+		e.plan.Report.Estimate.Saved.Add(j.Saved)
+	}
+}
+
+// mapPays reports whether the cost rule lets file maps be asked about a leaf.
+func (e *evidence) mapPays(l *predicate.Leaf) bool { return e.scene == nil || e.scene.JudgeMap(l).Ask }
+
+// mapUnasked reports the file maps that the cost rule left alone.
+func (e *evidence) mapUnasked(l *predicate.Leaf) {
+	if e.scene == nil || !e.mappable(l) {
+		return
+	}
+	why := e.scene.JudgeMap(l).Why
 	r := &e.plan.Report
-	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
-		for _, d := range e.version.Derived(filemap.Kind) {
-			known := func(u Unasked) bool { return u.Index == d.Index }
-			if why := e.scene.JudgeMap(l).Why; why != "" && OnField(e.version, d.Index, l.Column.ID()) && !slices.ContainsFunc(r.Unasked, known) {
-				r.Unasked = append(r.Unasked, Unasked{Index: d.Index, Why: "file map: " + why})
-			}
+	for _, d := range e.version.Derived(filemap.Kind) {
+		known := func(u Unasked) bool { return u.Index == d.Index }
+		if why != "" && OnField(e.version, d.Index, l.Column.ID()) && !slices.ContainsFunc(r.Unasked, known) {
+			r.Unasked = append(r.Unasked, Unasked{Index: d.Index, Why: "file map: " + why})
 		}
-	})
+	}
 }
 
 // bound stops a probe that turns out to take more entries than reading the column of its rows would take.
-func (e *evidence) bound(p *wave.Probe, rows uint32) {
+func (e *evidence) bound(p *wave.Probe, rows uint32, leaves []*predicate.Leaf) {
 	if e.scene != nil && e.scene.MinSelectivity > 0 {
-		p.Most = e.scene.MostEntries(int64(rows))
+		p.Most = e.scene.MostEntries(int64(rows), leaves)
 	}
 }
 

@@ -190,17 +190,14 @@ type knownCoverage struct {
 	snapshot *facts.Snapshot
 	version  *overlay.Version
 	fields   map[int]*Coverage // nil: no run
-	valued   map[int]bool      // whether a run on the field has a value map
+	runs     map[int]listing   // what the version lists on the field
 }
 
 // maxCoverages is how many pairs of snapshot and version are kept, at 20 bytes a file and column.
 const maxCoverages = 4
 
-// coverage is that of the file maps on a field; nil if there is none, or none with a value map where only those are asked.
-func (m *Maps) coverage(ctx context.Context, p *Planner, s *facts.Snapshot, v *overlay.Version, field int, byValues bool, o lineage.Options) (*Coverage, error) {
-	if byValues && !m.hasValues(s, v, field) {
-		return nil, nil
-	}
+// coverage is that of the file maps on a field; nil if there is none.
+func (m *Maps) coverage(ctx context.Context, p *Planner, s *facts.Snapshot, v *overlay.Version, field int, o lineage.Options) (*Coverage, error) {
 	if c, ok := m.kept(s, v, field); ok {
 		return c, nil
 	}
@@ -269,25 +266,30 @@ func (m *Maps) entry(s *facts.Snapshot, v *overlay.Version) *knownCoverage {
 	if len(m.known) == maxCoverages {
 		m.drop(v)
 	}
-	m.known = append(m.known, knownCoverage{s, v, map[int]*Coverage{}, map[int]bool{}})
+	m.known = append(m.known, knownCoverage{s, v, map[int]*Coverage{}, map[int]listing{}})
 	return &m.known[len(m.known)-1]
 }
 
-// hasValues tells whether the version lists a run on the field with a value map: else what only those answer costs no read of roots.
-func (m *Maps) hasValues(s *facts.Snapshot, v *overlay.Version, field int) bool {
+// listing is which runs a version lists on a field: any, and any with a value map.
+type listing struct{ some, valued bool }
+
+// listed tells whether the version lists a run on the field, one with a value map where only those have an answer: else asking costs no
+// read of roots.
+func (m *Maps) listed(s *facts.Snapshot, v *overlay.Version, field int, byValues bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.entry(s, v)
-	has, known := k.valued[field]
+	l, known := k.runs[field]
 	if !known {
-		has = slices.ContainsFunc(v.Derived(filemap.Kind), func(d overlay.Derived) bool {
+		for _, d := range v.Derived(filemap.Kind) {
 			if !OnField(v, d.Index, field) {
-				return false
+				continue
 			}
+			l.some = true
 			meta, err := filemap.ParseMeta(d.Name, d.Meta)
-			return err == nil && meta.Values != nil
-		})
-		k.valued[field] = has
+			l.valued = l.valued || err == nil && meta.Values != nil
+		}
+		k.runs[field] = l
 	}
-	return has
+	return l.some && (l.valued || !byValues)
 }

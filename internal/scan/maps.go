@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -20,6 +21,7 @@ import (
 type mapped struct {
 	*Coverage
 	looks []*looking // per run; nil: the run says nothing of the leaf
+	spoke []bool     // per run: it ruled a file out
 	may   []uint64   // a bit per file
 	// hits is per file the rows that may pass, unless that is none or all.
 	hits map[int][]rowset.Range
@@ -63,15 +65,28 @@ func (l *leafRead) Feed(data [][]byte) error {
 	return nil
 }
 
-// askMaps puts those leaves to the file maps that can rule files out, in one wave, or two where roots are not in memory.
+// askMaps puts those leaves to the file maps that can rule files out, in one wave, or two where roots are not in memory. What cannot change
+// which files are left is not asked: one side of a disjunction where another is not answered.
 func (e *evidence) askMaps(ctx context.Context) error {
-	if e.Maps == nil {
+	if e.Maps == nil || e.proves() {
 		return nil
 	}
 	e.mapped = map[*predicate.Leaf]*mapped{}
-	if _, err := e.speak(ctx, e.plan.Predicate); err != nil {
+	use := plan.Matter(e.plan.Predicate, func(l *predicate.Leaf) plan.Best { return plan.Best{Rules: e.mappable(l) && e.mapPays(l)} })
+	var err error
+	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
+		switch {
+		case err != nil || e.mapped[l] != nil:
+		case use[l].Rules:
+			err = e.cover(ctx, l)
+		default:
+			e.mapUnasked(l)
+		}
+	})
+	if err != nil {
 		return err
 	}
+	e.dropVain()
 	var tasks []*wave.Task
 	others := beside(e.plan.Predicate)
 	for l := range e.mapped {
@@ -86,31 +101,33 @@ func (e *evidence) askMaps(ctx context.Context) error {
 	return nil
 }
 
-// speak finds the coverage for the leaves that matter: file maps say something of a conjunction if they do of one of its kids, of a
-// disjunction if they do of all.
-func (e *evidence) speak(ctx context.Context, t *predicate.Tree) (bool, error) {
-	switch t.Kind {
-	case predicate.Test:
-		return e.cover(ctx, t.Leaf)
-	case predicate.And:
-		some := false
-		for _, k := range t.Kids {
-			says, err := e.speak(ctx, k)
-			if err != nil {
-				return false, err
-			}
-			some = some || says
+// mappable reports whether the overlay lists a run that may have an answer to a leaf.
+func (e *evidence) mappable(l *predicate.Leaf) bool {
+	some, every, path := e.mapSpeaks(l)
+	if !some {
+		return false
+	}
+	if only := e.options.Only; only != "" {
+		return OnField(e.version, only, path.Leaf().ID)
+	}
+	return e.Maps.listed(e.plan.Snapshot, e.version, path.Leaf().ID, !every)
+}
+
+func (e *evidence) mapSpeaks(l *predicate.Leaf) (some, every bool, path column.Path) {
+	if path = e.plan.Snapshot.Schema.ByID(l.Column.ID()); path == nil {
+		return false, false, nil
+	}
+	some, every = filemap.Speaks(path, l)
+	return some, every, path
+}
+
+// dropVain leaves out what turned out to stand beside a leaf that no run covers.
+func (e *evidence) dropVain() {
+	use := plan.Matter(e.plan.Predicate, func(l *predicate.Leaf) plan.Best { return plan.Best{Rules: e.mapped[l] != nil} })
+	for l := range e.mapped {
+		if !use[l].Rules {
+			delete(e.mapped, l)
 		}
-		return some, nil
-	case predicate.Or:
-		for _, k := range t.Kids {
-			if says, err := e.speak(ctx, k); err != nil || !says {
-				return false, err
-			}
-		}
-		return true, nil
-	default:
-		return false, nil
 	}
 }
 
@@ -142,34 +159,25 @@ func manyValued(l *predicate.Leaf) bool {
 	return l.Op == predicate.Contains || l.Column.Path.Repeated()
 }
 
-// cover finds which files the maps of a leaf's column speak for; false if that is none.
-func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) (bool, error) {
-	path := e.plan.Snapshot.Schema.ByID(l.Column.ID())
-	if path == nil || e.proves() {
-		return false, nil
-	}
-	some, every := filemap.Speaks(path, l)
-	if !some {
-		return false, nil
-	}
+// cover finds which files the maps of a leaf's column speak for.
+func (e *evidence) cover(ctx context.Context, l *predicate.Leaf) error {
 	o := e.lineage
 	o.Strict = false
-	c, err := e.coverage(ctx, l.Column.ID(), !every, o)
+	c, err := e.coverage(ctx, l.Column.ID(), o)
 	if err != nil || c == nil {
-		return false, err
+		return err
 	}
 	e.covered(c)
 	if len(c.Runs) > 0 {
-		e.mapped[l] = &mapped{Coverage: c, looks: make([]*looking, len(c.Runs)), hits: map[int][]rowset.Range{}}
+		e.mapped[l] = &mapped{Coverage: c, looks: make([]*looking, len(c.Runs)), spoke: make([]bool, len(c.Runs)), hits: map[int][]rowset.Range{}}
 	}
-	return len(c.Runs) > 0, nil
+	return nil
 }
 
-// coverage is that of the file maps on a field, or of the one index that is asked; nil if there is none, or none with a value map where
-// only those have an answer.
-func (e *evidence) coverage(ctx context.Context, field int, byValues bool, o lineage.Options) (*Coverage, error) {
+// coverage is that of the file maps on a field, or of the one index that is asked; nil if there is none.
+func (e *evidence) coverage(ctx context.Context, field int, o lineage.Options) (*Coverage, error) {
 	if e.options.Only == "" {
-		return e.Maps.coverage(ctx, e.Planner, e.plan.Snapshot, e.version, field, byValues, o)
+		return e.Maps.coverage(ctx, e.Planner, e.plan.Snapshot, e.version, field, o)
 	}
 	runs, err := e.Maps.Runs.Load(ctx, e.Overlay, e.Prefix, e.version, func(index string) bool {
 		return index == e.options.Only && OnField(e.version, index, field)
@@ -346,7 +354,7 @@ func (e *evidence) narrowAll() {
 // narrow tightens the verdict of a file. Runs that saw another tag than the one that was looked up do not count, nor does any where they saw
 // different bytes or contradict the manifest.
 func (e *evidence) narrow(f *File) {
-	var by []string
+	var by, spoke []string
 	var tags []store.Tag
 	said := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
 		m := e.mapped[l]
@@ -360,7 +368,7 @@ func (e *evidence) narrow(f *File) {
 		}
 		may := m.rows(f.Ordinal, f.Records)
 		tags = append(tags, tag)
-		e.used(run.Index)
+		spoke = append(spoke, run.Index)
 		if e.plan.Decisions != nil {
 			by = append(by, fmt.Sprintf("file map of %s on %s: %s", run.Index, l, may))
 		}
@@ -370,6 +378,11 @@ func (e *evidence) narrow(f *File) {
 	verdict := rowset.Tighten(f.Verdict, said)
 	if tags = slices.Compact(tags); len(tags) != 1 || !rowset.AndNot(verdict.Must, verdict.May).Empty() {
 		return
+	}
+	if !verdict.May.Equal(f.Verdict.May) {
+		for _, index := range spoke {
+			e.used(index)
+		}
 	}
 	f.facts, f.Verdict, f.mapTag, f.mapped, f.Indexed = f.Verdict, verdict, tags[0], true, true
 	if !e.options.Strict {
@@ -405,21 +418,21 @@ func (e *evidence) rejectTag(run *wave.ListedRun, f *File, tag store.Tag) {
 // ruledOut reports a file that file maps rule out.
 func (e *evidence) ruledOut(i int) {
 	e.plan.Report.RuledOut++
-	if e.plan.Report.RuledOut == 1 {
-		for _, m := range e.mapped {
-			for r, run := range m.Runs {
-				if m.looks[r] != nil {
-					e.used(run.Index)
-				}
-			}
-		}
-	}
-	if d := e.plan.Decisions; d != nil {
+	d := e.plan.Decisions
+	if d != nil {
 		d[i] = Decision{File: i, By: "file maps: no row matches", ByIndex: true}
-		for l, m := range e.mapped {
-			if m.Covers(i) && m.may[i>>6]>>(i&63)&1 == 0 {
-				d[i].By = fmt.Sprintf("file map of %s on %s: not among the files that hold it", m.Runs[m.at[i].run-1].Index, l)
-			}
+	}
+	for l, m := range e.mapped {
+		if !m.Covers(i) || m.may[i>>6]>>(i&63)&1 == 1 {
+			continue
+		}
+		run := m.at[i].run - 1
+		if !m.spoke[run] {
+			m.spoke[run] = true
+			e.used(m.Runs[run].Index)
+		}
+		if d != nil {
+			d[i].By = fmt.Sprintf("file map of %s on %s: not among the files that hold it", m.Runs[run].Index, l)
 		}
 	}
 }

@@ -65,17 +65,14 @@ func (p *Planner) Plan(ctx context.Context, s *facts.Snapshot, t *predicate.Tree
 		asks = out.Report.Scanned == ""
 	}
 	e := p.evidence(out, v, o)
+	e.pruning = pruning
 	asks = asks && e.estimate(left, bytes, rows)
-	switch {
-	case !asks:
-	case e.mapsPay(t):
+	if asks {
 		if err := e.askMaps(ctx); err != nil {
 			return nil, err
 		}
-	default:
-		e.mapsUnasked()
 	}
-	if err := e.fill(pruning); err != nil {
+	if err := e.fill(); err != nil {
 		return nil, err
 	}
 	if o.Strict {
@@ -111,8 +108,8 @@ func (p *Plan) left(pruning *plan.Pruning) (n int, bytes, rows int64) {
 }
 
 // fill keeps the files that neither manifest facts nor file maps rule out, in the order of (path, ordinal).
-func (e *evidence) fill(pruning *plan.Pruning) error {
-	p := e.plan
+func (e *evidence) fill() error {
+	p, pruning := e.plan, e.pruning
 	f := &p.Snapshot.Files
 	possible := e.possible(p.Predicate)
 	for i := range f.Len() {
@@ -169,13 +166,14 @@ type evidence struct {
 	version *overlay.Version
 	options Options
 	lineage lineage.Options
-	indexes []usable // parallel to version.Indexes
+	pruning *plan.Pruning // nil: manifests were not asked
+	indexes []usable      // parallel to version.Indexes
 	asked   map[question]*asked
 	tasks   []*wave.Task
 	mapped  map[*predicate.Leaf]*mapped // the leaves that file maps answer
 	scene   *plan.Scene                 // nil: every index is asked
 	proven  map[claim]lineage.Verdict
-	weighed map[weighed]bool // the questions that the cost rule lets be asked
+	weighed map[weighed]*judged
 }
 
 // usable is a declared index that may say something about the predicate.
@@ -186,7 +184,9 @@ type usable struct {
 	kind    index.Kind
 	columns []column.Path
 	files   int // of the files left that it covers
-	spoke   bool
+	asked   bool
+	vain    bool // some of its answers could change nothing
+	spoke   bool // its answer changed a verdict
 }
 
 // question is a leaf, or leaves of one conjunction from this one on, asked of an artifact.
@@ -216,6 +216,13 @@ func (e *evidence) gather(ctx context.Context) error {
 	if len(e.plan.Files) == 0 || e.enough() || !e.usable() {
 		return nil
 	}
+	if !e.promising() {
+		for i := range e.indexes {
+			e.indexes[i].vain = true
+		}
+		e.vain()
+		return nil
+	}
 	answers, err := e.answers(ctx)
 	if err != nil {
 		return err
@@ -237,13 +244,15 @@ func (e *evidence) answers(ctx context.Context) ([][]answerOf, error) {
 	answers := make([][]answerOf, len(e.plan.Files))
 	var found []overlay.Placement
 	for i := range e.plan.Files {
-		found = e.version.AppendFind(found[:0], e.stated(i))
+		found = e.version.AppendFind(found[:0], e.statedPath(i))
 		answers[i] = e.ask(i, found)
 	}
 	return answers, wave.Run(ctx, e.Overlay, e.tasks)
 }
 
-func (e *evidence) stated(i int) string { return e.plan.Snapshot.Files.Stated[e.plan.Files[i].Ordinal] }
+func (e *evidence) statedPath(i int) string {
+	return e.plan.Snapshot.Files.Stated[e.plan.Files[i].Ordinal]
+}
 
 // usable finds the indexes that could say something of a leaf; false if there is none.
 func (e *evidence) usable() bool {
@@ -298,7 +307,7 @@ func (e *evidence) ask(i int, found []overlay.Placement) []answerOf {
 	for k, p := range valid {
 		sources[k] = plan.Source{Kind: e.indexes[p.Index].kind, Columns: e.indexes[p.Index].columns}
 	}
-	return e.questions(valid, sources)
+	return e.questions(i, valid, sources)
 }
 
 // believed runs the lineage check; a rejection is recorded.
@@ -358,7 +367,7 @@ func (e *evidence) question(p overlay.Placement, leaves []*predicate.Leaf) *aske
 		Kind: e.indexes[p.Index].kind, Rows: info.Rows,
 		Root: span(info.Root), RootCRC: info.Root.CRC, RootSum: info.RootSHA256, RootData: info.RootInline, Body: span(info.Body),
 	}, leaves, e.Readers)
-	e.bound(a.probe, info.Rows)
+	e.bound(a.probe, info.Rows, leaves)
 	a.task = &wave.Task{Key: info.Bundle, Steps: a.probe}
 	a.task.Err = a.probe.Prepare()
 	e.asked[q] = a
@@ -414,12 +423,13 @@ func (e *evidence) conclude1(f *File, answers []answerOf) {
 	}
 }
 
-// fold narrows the file's verdict by the answers about it and returns the tags under which they were built.
+// fold narrows the file's verdict by the answers about it and returns the tags under which they were built; none where they change nothing.
 func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 	if len(answers) == 0 {
 		return nil
 	}
 	var by []string
+	var spoke []int
 	if f.mapped && e.plan.Decisions != nil {
 		by = append(by, e.plan.Decisions[f.Ordinal].By)
 	}
@@ -431,8 +441,7 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 		if v.May.Full() && v.Must.Empty() {
 			return v, false
 		}
-		f.Indexed = true
-		e.indexes[a.place.Index].spoke = true
+		spoke = append(spoke, a.place.Index)
 		tags = append(tags, a.place.Identity.Tag)
 		if e.plan.Decisions != nil {
 			by = append(by, fmt.Sprintf("%s on %s: %s", a.place.IndexID, a.asked.text(), v.May))
@@ -440,7 +449,7 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 		return v, true
 	}
 	verdict := plan.FoldJoint(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
-		v := rowset.Maybe(f.Records)
+		v := e.stated(f, l)
 		for i := range answers {
 			if a := &answers[i]; a.leaf == l {
 				if x, ok := said(a); ok {
@@ -459,7 +468,15 @@ func (e *evidence) fold(f *File, answers []answerOf) (tags []store.Tag) {
 		}
 		return out
 	})
-	f.Verdict = rowset.Tighten(f.Verdict, verdict)
+	before := f.Verdict
+	f.Verdict = rowset.Tighten(before, verdict)
+	if f.Verdict.May.Equal(before.May) && f.Verdict.Must.Equal(before.Must) {
+		return nil
+	}
+	f.Indexed = true
+	for _, i := range spoke {
+		e.indexes[i].spoke = true
+	}
 	if d := e.plan.Decisions; d != nil {
 		d[f.Ordinal].Kept = !f.Verdict.May.Empty()
 		d[f.Ordinal].Must, d[f.Ordinal].May = f.Verdict.Must.Count(), f.Verdict.May.Count()
@@ -483,6 +500,7 @@ func (e *evidence) summarise(files int) {
 		}
 	}
 	e.stopped()
+	e.vain()
 	for _, a := range e.asked {
 		if a.task.Err != nil {
 			r.Rejected = append(r.Rejected, Rejection{

@@ -32,7 +32,7 @@ func (e *evidence) prove(ctx context.Context) error {
 	var files []int
 	var placements, found []overlay.Placement
 	for i := range e.plan.Files {
-		found = e.version.AppendFind(found[:0], e.stated(i))
+		found = e.version.AppendFind(found[:0], e.statedPath(i))
 		for _, p := range found {
 			if e.indexes[p.Index].ok && p.Identity.Tag == e.plan.Files[i].Tag {
 				files, placements = append(files, e.plan.Files[i].Ordinal), append(placements, p)

@@ -105,6 +105,7 @@ func (d *distinct[T]) number(raw []byte, decode func() T) int64 {
 func (d *decoder) finish() *Manifest {
 	m := d.m
 	b := &d.rows
+	m.Stored = d.summed()
 	m.N, m.Path, m.Referenced = b.n, b.path.Strings(), b.referenced.Strings()
 	if m.Tuples = b.tuples.values; len(m.Tuples) == 0 {
 		m.Tuples = [][]Raw{nil}

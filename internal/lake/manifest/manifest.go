@@ -47,6 +47,9 @@ type Manifest struct {
 	// where nothing is stated.
 	Columns map[int]*facts.Metrics
 	Parts   Parts
+	// Stored is the bytes of schema fields, summed up over the entries that state them; nil where none does or it was not read. It is an
+	// estimate: nothing depends on it but what reading is expected to cost.
+	Stored map[int]int64
 }
 
 // Parts tells which columns of a Manifest were read.
@@ -110,7 +113,7 @@ const tupleBytes = 40
 
 // Bytes is about the memory that the manifest holds.
 func (m *Manifest) Bytes() int64 {
-	n := len(m.SpecJSON) + m.Path.Bytes() + m.Referenced.Bytes() + 1024
+	n := len(m.SpecJSON) + m.Path.Bytes() + m.Referenced.Bytes() + 32*len(m.Stored) + 1024
 	for _, x := range m.Ints() {
 		n += len(x.Data)
 	}
@@ -187,7 +190,8 @@ type decoder struct {
 	columns   map[int]*columnBuilder
 	near      [direct]*columnBuilder // of columns
 	unwanted  [direct]bool
-	cells     int // how many more cells of metrics may be filled
+	stored    [direct]int64 // column sizes by field id
+	cells     int           // how many more cells of metrics may be filled
 }
 
 func newDecoder(what string, f *avro.File) (*decoder, error) {
@@ -281,7 +285,7 @@ func (d *decoder) file(c *avro.Cursor, e *row) {
 		case 125, 128:
 			d.bounds(c, f)
 		case 108:
-			d.pass(c, f)
+			d.sizes(c, f)
 		case 131:
 			e.ints[encrypted] = b2i(len(blob(c, f.schema)) > 0)
 		case 135:

@@ -115,6 +115,18 @@ func TestRandomManifests(t *testing.T) {
 		require.Equal(t, version, m.FormatVersion)
 		require.Equal(t, 0, m.SpecID)
 		require.Equal(t, len(want), m.N)
+		var stored map[int]int64
+		for _, f := range want {
+			for id, x := range f.Metrics {
+				if x.Size != nil && *x.Size > 0 && id < direct {
+					if stored == nil {
+						stored = map[int]int64{}
+					}
+					stored[id] += *x.Size
+				}
+			}
+		}
+		require.Equal(t, stored, m.Stored)
 		for i, f := range want {
 			got := m.File(i)
 			require.Equal(t, []any{f.Path, f.Format, f.Records, f.Size, f.Key != nil, true}, []any{got.Path, got.Format, got.Records, got.Size, got.Encrypted, got.Added})

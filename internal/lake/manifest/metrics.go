@@ -111,8 +111,8 @@ func (d *decoder) pairs(c *avro.Cursor, f field, visit func(int, *columnBuilder,
 	})
 }
 
-// pass skips a map that nothing is taken from.
-func (d *decoder) pass(c *avro.Cursor, f field) {
+// sizes sums up the map of field id to bytes.
+func (d *decoder) sizes(c *avro.Cursor, f field) {
 	v := c.Branch(f.schema)
 	if v == nil {
 		return
@@ -123,9 +123,28 @@ func (d *decoder) pass(c *avro.Cursor, f field) {
 		return
 	}
 	c.Blocks(func() {
-		c.Long()
-		c.Long()
+		id, n := c.Long(), c.Long()
+		if id >= 0 && id < direct && n > 0 && n < maxStored-d.stored[id] {
+			d.stored[id] += n
+		}
 	})
+}
+
+// maxStored bounds the sum of what manifests state.
+const maxStored = 1 << 62
+
+// summed is the fields of which bytes are stated.
+func (d *decoder) summed() map[int]int64 {
+	var out map[int]int64
+	for id, n := range d.stored {
+		if n > 0 {
+			if out == nil {
+				out = map[int]int64{}
+			}
+			out[id] = n
+		}
+	}
+	return out
 }
 
 // direct is the number of field ids whose columns are found without a map.
