@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake"
 )
 
@@ -41,4 +43,35 @@ func TestLag(t *testing.T) {
 	}
 	loop := []lake.SnapshotInfo{{ID: 1, Parent: 2, TimestampMs: 1}, {ID: 2, Parent: 1, TimestampMs: 1}}
 	require.Positive(t, lag(loop, 1, 9, time.Time{}, at(1)), "metadata that goes in a circle ends")
+}
+
+// TestBacklogCountsEveryIndex: what a sync is expected to take grows with each index that lacks rows, and with each row; every kind has a time.
+func TestBacklogCountsEveryIndex(t *testing.T) {
+	long, text := column.Of(column.Long), column.Of(column.String)
+	one := Backlog{Files: 60}
+	one.lacking("bloom", long, 6e6)
+	four := one
+	for _, kind := range []string{"ordered", "bitmap", "zonemap"} {
+		was := four.Seconds
+		four.lacking(kind, long, 6e6)
+		require.Greater(t, four.Seconds.Low, was.Low, kind)
+		require.Greater(t, four.Seconds.High, was.High, kind)
+	}
+	texts := Backlog{Files: 60}
+	texts.lacking("bloom", text, 6e6)
+	require.Greater(t, texts.Seconds.High, one.Seconds.High)
+	half := four
+	half.shared(2)
+	require.InDelta(t, four.Seconds.High, 2*half.Seconds.High, 1e-9)
+	single := Backlog{Files: 1, Seconds: four.Seconds}
+	single.shared(8)
+	require.Equal(t, four.Seconds, single.Seconds, "a file is built by one worker")
+	for _, e := range kinds.All() {
+		byType, ok := buildTakes[e.Name]
+		require.True(t, ok, e.Name)
+		for _, x := range byType {
+			require.Positive(t, x.low)
+			require.Greater(t, x.high, x.low)
+		}
+	}
 }

@@ -136,9 +136,18 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 			st.Backlog.Files++
 			st.Backlog.Rows += f.Records[i]
 			st.Backlog.Bytes += f.Size[i]
+			for k, d := range v.Indexes() {
+				if !covered[k] && st.Indexes[k].Problem == "" {
+					for _, id := range d.FieldIDs {
+						if p := s.Schema.ByID(id); p != nil {
+							st.Backlog.lacking(d.Kind, p.Leaf().Type, f.Records[i])
+						}
+					}
+				}
+			}
 		}
 	}
-	st.Backlog.estimate(t.client.config.Workers)
+	st.Backlog.shared(t.client.config.Workers)
 	bundles := map[string]bool{}
 	v.Each(func(a overlay.ArtifactInfo) bool {
 		bundles[a.Bundle] = true

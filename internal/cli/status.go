@@ -131,7 +131,7 @@ func standing(s *skomer.Status) (rows [][2]string) {
 	}
 	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
 		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s, %s, %s: about %s to sync",
-			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), seconds(b.Seconds))})
+			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), between(took(b.Seconds.Low), took(b.Seconds.High)))})
 	}
 	if s.Bundles > 0 {
 		rows = append(rows, [2]string{"objects", objects(s.Objects)})
