@@ -47,8 +47,8 @@ func lag(history []lake.SnapshotInfo, current, synced int64, lastSync, now time.
 type taking struct{ low, high float64 }
 
 // reading is what a row of a column takes to be decoded and hashed; buildTakes what it takes to build an index of a kind on a column of values of
-// fixed size, and on one of texts. They are what Estimate measured on 600,000 flights, from the fastest to the slowest row group, on an
-// idle and on a busy core.
+// fixed size (false), and on one of texts (true): what Estimate measured on 600,000 flights, rounded, from the fastest to the slowest row
+// group, on a machine with other work.
 var (
 	reading    = map[bool]taking{false: {30, 250}, true: {60, 500}}
 	buildTakes = map[string]map[bool]taking{
