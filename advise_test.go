@@ -175,6 +175,32 @@ func TestU28EstimatesHold(t *testing.T) {
 	}
 }
 
+// TestLittleTablesNeedNoIndex: what saves nothing that anybody would notice is not advised, and each column says why.
+func TestLittleTablesNeedNoIndex(t *testing.T) {
+	ctx, dir := context.Background(), filepath.Join(t.TempDir(), "table")
+	w, err := lakewrite.Create(ctx, local.New(), dir, lakewrite.Spec{Schema: adviseSchema})
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
+	layout := tabletest.Layout{RowsPerGroup: 1 << 20, PageBytes: 1 << 10, PageVersion: 1, PageIndex: true, Codec: tabletest.Uncompressed}
+	var all []tabletest.Row
+	for i := range littleRows {
+		all = append(all, tabletest.Row{{Val: column.IntValue(column.Long, int64(i*7919%littleRows))}, {Val: column.StringValue(fmt.Sprint(i * 31 % littleRows))}, {Null: true}})
+	}
+	path := filepath.Join(dir, "data", "a.parquet")
+	require.NoError(t, tabletest.WriteParquet(path, adviseSchema, all, layout))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	_, err = w.Append(ctx, lakewrite.File{Path: path, Format: facts.Parquet, Records: littleRows, Size: info.Size()})
+	require.NoError(t, err)
+	a, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Advise(ctx, nil, skomer.Prices[0])
+	require.NoError(t, err)
+	require.Empty(t, a.Sorting)
+	require.Contains(t, a.None["k"], "no index pays")
+	require.Empty(t, a.Indexes)
+}
+
+const littleRows = 3000
+
 // TestEstimatedMemoryIsOfDecodedValues: texts that take little space in files are counted as they are held, and a sync holds at
 // most what was estimated.
 func TestEstimatedMemoryIsOfDecodedValues(t *testing.T) {

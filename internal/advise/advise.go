@@ -130,7 +130,7 @@ type measured struct {
 func (w *weighing) verdicts(a *Advice, queries []Query) error {
 	helped := map[string]bool{}
 	plain := w.average(queries, nil)
-	spoken := map[string]bool{}
+	spoken, little := map[string]bool{}, map[string]bool{}
 	for i := range w.paths {
 		for _, d := range w.candidates(i, queries) {
 			v, err := w.verdict(d, i, queries, plain)
@@ -139,9 +139,10 @@ func (w *weighing) verdicts(a *Advice, queries []Query) error {
 			}
 			for _, p := range d.Columns {
 				spoken[p.Name()] = true
-				helped[p.Name()] = helped[p.Name()] || v.Saved > 0
+				helped[p.Name()] = helped[p.Name()] || pays(v.Saved, plain)
+				little[p.Name()] = little[p.Name()] || v.Saved > 0
 			}
-			if v.Saved > 0 {
+			if pays(v.Saved, plain) {
 				a.Verdicts = append(a.Verdicts, v)
 			}
 		}
@@ -150,10 +151,16 @@ func (w *weighing) verdicts(a *Advice, queries []Query) error {
 	for i := range w.paths {
 		if name := w.paths[i].Name(); !helped[name] {
 			a.Unmoved[name] = w.unmoved(i, spoken[name])
+			if little[name] {
+				a.Unmoved[name] = "no index pays: it would save less than a millisecond, or less than 1 % of the time"
+			}
 		}
 	}
 	return nil
 }
+
+// pays tells whether what an average query saves, in seconds, is worth an index or a rewrite: a millisecond, and a hundredth of its time.
+func pays(saved float64, plain plan.Cost) bool { return saved >= max(1e-3, 0.01*plain.Seconds) }
 
 // unmoved is why no index helps a column.
 func (w *weighing) unmoved(i int, spoken bool) string {
@@ -242,7 +249,7 @@ func (w *weighing) sorting(a *Advice, queries []Query) {
 		c.kept = -1 // sorted: a share of the files as large as that of the rows
 		sorted := w.average(queries, nil)
 		c.kept = was
-		if s := (Sorting{Column: w.paths[i], Plain: plain, Sorted: sorted, Saved: plain.Seconds - sorted.Seconds, Kept: was * files, Of: files}); s.Saved > 0 {
+		if s := (Sorting{Column: w.paths[i], Plain: plain, Sorted: sorted, Saved: plain.Seconds - sorted.Seconds, Kept: was * files, Of: files}); pays(s.Saved, plain) {
 			best := 0.0
 			if len(a.Verdicts) > 0 {
 				best = a.Verdicts[0].Saved
