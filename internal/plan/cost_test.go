@@ -75,3 +75,15 @@ func TestScansAreWeighedByBytes(t *testing.T) {
 	require.InDelta(t, 166_000, x.Scan(one).Bytes, 1)
 	require.InDelta(t, 10, x.Scan(one).Requests, 1e-9)
 }
+
+// TestValueMapsAreAskedOfSelectiveRanges: a range that few rows pass is put to the file map, a negation that every file holds rows of is not.
+func TestValueMapsAreAskedOfSelectiveRanges(t *testing.T) {
+	for _, p := range []Profile{LocalStore, ObjectStore} {
+		s := &Scene{Profile: p, Known: Known{1: uniform(t, 100_000)}, Files: 500, Bytes: 500 << 20, Rows: 100_000, Columns: 5, Cores: 2, Tail: 64 << 10}
+		require.True(t, s.JudgeMap(longLeaf(predicate.Less, 1, 50)).Ask, "some 50 rows in 500 files")
+		not := longLeaf(predicate.Equal, 1, 1)
+		not.Negated = true
+		require.False(t, s.JudgeMap(not).Ask)
+		require.False(t, s.JudgeMap(longLeaf(predicate.Greater, 1, 1)).Ask)
+	}
+}
