@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/maintain"
@@ -153,7 +154,9 @@ func (t *Table) keepFacts() maintain.Phase {
 	return maintain.KeepFacts(min(factsFrom, t.client.config.selectFrom), func(ctx context.Context, s *facts.Snapshot) (maintain.FactsSource, error) {
 		v, err := t.view(ctx, "")
 		if err == nil && v.Shell().ID != s.ID {
-			v, err = t.metadata().View(lake.Selector{ID: s.ID})
+			if v, err = t.metadata().View(lake.Selector{ID: s.ID}); fault.Is(err, fault.NotFound) {
+				v, err = nil, nil // the table was empty, or its snapshot expired meanwhile
+			}
 		}
 		return maintain.FactsSource{View: v, Kept: t.kept}, err
 	})

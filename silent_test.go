@@ -90,7 +90,7 @@ func TestUnreachableOverlay(t *testing.T) {
 	check(table, true)
 	asked := out.asked.Load()
 	require.Positive(t, asked)
-	require.LessOrEqual(t, asked, int64(9), "a listing and a look at the head, three times each and not eight, and some second requests")
+	require.Less(t, asked, int64(16), "a listing and a look at the head, three times each, some of them sent twice, and not eight times")
 	check(table, true)
 	check(open(c), true)
 	require.Equal(t, asked, out.asked.Load(), "what was silent a moment ago is not asked again")
@@ -98,7 +98,7 @@ func TestUnreachableOverlay(t *testing.T) {
 	_, err = table.Status(ctx)
 	require.Equal(t, fault.Unreachable, fault.ClassOf(err), "%v", err)
 	require.Contains(t, fault.FixOf(err), strings.TrimPrefix(server.Options.Endpoint, "http://"))
-	require.LessOrEqual(t, out.asked.Load(), asked+5)
+	require.Less(t, out.asked.Load(), asked+8, "nor is it patient")
 	asked = out.asked.Load()
 	patient, giveUp := context.WithCancel(ctx)
 	out.stop = giveUp

@@ -3,6 +3,7 @@ package skomer_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -212,6 +213,36 @@ func TestRefusedArtifactsAreRemembered(t *testing.T) {
 
 // TestFollow: an overlay follows its table: new files are indexed and removed ones left out without anybody asking; faults that pass are
 // told and survived; cancelling ends it without an error; what cannot pass ends it with one.
+// putting is a store that does something before it keeps its first new object.
+type putting struct {
+	store.Store
+	first func()
+	once  sync.Once
+}
+
+func (p *putting) PutNew(ctx context.Context, key string, r io.ReadSeeker) (store.Tag, error) {
+	p.once.Do(p.first)
+	return p.Store.PutNew(ctx, key, r)
+}
+
+// TestSyncOfAnEmptyTableThatFills: a sync of no snapshot is none of another.
+func TestSyncOfAnEmptyTableThatFills(t *testing.T) {
+	s := newSmall(t)
+	s.mount(t, "bloom(v)")
+	overlays := &putting{Store: local.New(), first: func() { s.add(t, 1, 2) }}
+	c, err := skomer.New(skomer.Config{OverlayRoot: s.overlays(), MaxStaleness: time.Nanosecond}.WithStores(lake.LocalFiles(),
+		func(location string) (store.Store, string, error) { return overlays, location, nil }))
+	require.NoError(t, err)
+	table, err := c.Open(t.Context(), s.Location(), skomer.TableOptions{})
+	require.NoError(t, err)
+	t.Cleanup(table.Close)
+	for files := range 2 {
+		r, err := table.Sync(t.Context(), skomer.SyncOptions{})
+		require.NoError(t, err)
+		require.Equal(t, files, r.FilesIndexed)
+	}
+}
+
 func TestFollow(t *testing.T) {
 	s := newSmall(t)
 	s.mount(t, "bloom(v)", "ordered(v)")

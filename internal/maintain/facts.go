@@ -33,7 +33,7 @@ type packed struct {
 
 // FactsSource is a snapshot of the table. A *lake.View is one.
 type FactsSource struct {
-	View *lake.View
+	View *lake.View // nil: the table has left it behind
 	// Kept is how facts that a version lists are read.
 	Kept func(*overlay.Version) lake.Kept
 }
@@ -43,7 +43,7 @@ type FactsSource struct {
 func KeepFacts(files int, source func(context.Context, *facts.Snapshot) (FactsSource, error)) Phase {
 	return Phase{Name: "facts of manifests", Run: func(ctx context.Context, s *State) error {
 		from, err := source(ctx, s.Snapshot)
-		if err != nil {
+		if err != nil || from.View == nil {
 			return err
 		}
 		k := keeper{State: s, source: from}
