@@ -40,7 +40,7 @@ func TestLawOfListsInUnits(t *testing.T) {
 
 func TestMergesOfSetsInTheBody(t *testing.T) {
 	for _, ofList := range []bool{false, true} {
-		law := indextest.MergeLaw{Kind: Kind{inline: 1}, Rounds: 18, Lists: ofList}
+		law := indextest.MergeLaw{Kind: Kind{inline: 1}, Rounds: 60, Lists: ofList}
 		law.Run(t)
 		law.HostileMerge(t)
 	}
