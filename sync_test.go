@@ -3,7 +3,6 @@ package skomer_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -213,33 +212,43 @@ func TestRefusedArtifactsAreRemembered(t *testing.T) {
 
 // TestFollow: an overlay follows its table: new files are indexed and removed ones left out without anybody asking; faults that pass are
 // told and survived; cancelling ends it without an error; what cannot pass ends it with one.
-// putting is a store that does something before it keeps its first new object.
-type putting struct {
+// overtaken is a store behind whose back something happens after a read of a metadata file.
+type overtaken struct {
 	store.Store
-	first func()
-	once  sync.Once
+	by   func()
+	left int // reads until then
 }
 
-func (p *putting) PutNew(ctx context.Context, key string, r io.ReadSeeker) (store.Tag, error) {
-	p.once.Do(p.first)
-	return p.Store.PutNew(ctx, key, r)
+func (o *overtaken) Fetch(ctx context.Context, reads []store.Read) []store.Result {
+	out := o.Store.Fetch(ctx, reads)
+	if o.by != nil && strings.HasSuffix(reads[0].Key, ".metadata.json") {
+		if o.left--; o.left == 0 {
+			o.by()
+		}
+	}
+	return out
 }
 
 // TestSyncOfAnEmptyTableThatFills: a sync of no snapshot is none of another.
 func TestSyncOfAnEmptyTableThatFills(t *testing.T) {
-	s := newSmall(t)
-	s.mount(t, "bloom(v)")
-	overlays := &putting{Store: local.New(), first: func() { s.add(t, 1, 2) }}
-	c, err := skomer.New(skomer.Config{OverlayRoot: s.overlays(), MaxStaleness: time.Nanosecond}.WithStores(lake.LocalFiles(),
-		func(location string) (store.Store, string, error) { return overlays, location, nil }))
-	require.NoError(t, err)
-	table, err := c.Open(t.Context(), s.Location(), skomer.TableOptions{})
-	require.NoError(t, err)
-	t.Cleanup(table.Close)
-	for files := range 2 {
-		r, err := table.Sync(t.Context(), skomer.SyncOptions{})
+	for reads := range 4 {
+		s := newSmall(t)
+		s.mount(t, "bloom(v)")
+		files := &overtaken{Store: local.New(), left: reads + 1}
+		c, err := skomer.New(skomer.Config{OverlayRoot: s.overlays(), MaxStaleness: time.Nanosecond}.WithStores(
+			func(location string) (store.Store, string, error) { return files, location, nil }, lake.LocalFiles()))
 		require.NoError(t, err)
-		require.Equal(t, files, r.FilesIndexed)
+		table, err := c.Open(t.Context(), s.Location(), skomer.TableOptions{})
+		require.NoError(t, err)
+		t.Cleanup(table.Close)
+		files.by = func() { s.add(t, 1, 2) }
+		indexed := 0
+		for range 3 {
+			r, err := table.Sync(t.Context(), skomer.SyncOptions{})
+			require.NoError(t, err, "after %d reads", reads)
+			indexed += r.FilesIndexed
+		}
+		require.Equal(t, 1, indexed, "after %d reads", reads)
 	}
 }
 
