@@ -80,16 +80,23 @@ func (l *Law) column(t *testing.T, r *rand.Rand, c *Column) {
 // cut demands of a builder that can end its segment early that more rows announced make no other artifact.
 func (l *Law) cut(t *testing.T, r *rand.Rand, c *Column, spec index.Spec, budget index.Budget, want *Artifact) {
 	rows := spec.Rows
-	spec.Rows += uint32(1 + r.IntN(3*len(c.Values)+100))
-	b, err := l.Kind.NewBuilder(spec, budget)
-	if err != nil {
-		t.Fatalf("%s: %v", c.Type, err)
+	builder := func() index.Builder {
+		b, err := l.Kind.NewBuilder(spec, budget)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Type, err)
+		}
+		return b
 	}
-	defer func() { _ = b.Close() }()
-	x, ok := b.(index.Cutter)
+	b := builder()
+	_, ok := b.(index.Cutter)
+	_ = b.Close()
 	if !ok {
 		return
 	}
+	spec.Rows += uint32(1 + r.IntN(3*len(c.Values)+100))
+	b = builder()
+	defer func() { _ = b.Close() }()
+	x := b.(index.Cutter)
 	for i := range c.Values {
 		if err := b.Add([]*column.Vector{c.Vector(r, i, i+1)}); err != nil {
 			t.Fatalf("%s: %v", c.Type, err)
