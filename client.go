@@ -211,7 +211,7 @@ func (t *Table) locate() error {
 	if err != nil {
 		return err
 	}
-	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{Key: key, Ahead: likelyNeeded})
+	t.overlayStore, t.overlay = st, overlay.Open(st, prefix, overlay.Options{Key: key, Ahead: likelyNeeded, WholeUpTo: t.client.config.wholeUpTo})
 	if key == nil { // archived masks are not signed
 		t.archive = mask.NewArchive(st, t.overlay.Prefix()+"/masks")
 	}

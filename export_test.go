@@ -12,6 +12,12 @@ func (c Config) WithStores(data, overlay lake.Resolver) Config {
 	return c
 }
 
+// WithWholeUpTo sets the number of artifacts up to which a sync reads all lists of them; negative: none, however short.
+func (c Config) WithWholeUpTo(artifacts int) Config {
+	c.wholeUpTo = artifacts
+	return c
+}
+
 // WithSelectFrom sets the number of files from which on queries read of manifests only what they need, and syncs keep facts.
 func (c Config) WithSelectFrom(files int) Config {
 	c.selectFrom = files

@@ -88,6 +88,7 @@ type Config struct {
 	resolveData, resolveOverlay lake.Resolver
 	selectFrom                  int              // see defaultSelectFrom
 	now                         func() time.Time // that records and lags are counted by; nil: the system's clock
+	wholeUpTo                   int              // see overlay.Options
 }
 
 // TableOptions says how to reach one table.

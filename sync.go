@@ -18,6 +18,8 @@ type SyncOptions struct {
 	// Sweep compares the entity tags of all indexed files with the present ones first: artifacts of overwritten files are withdrawn and
 	// built anew, files with another tag and the same content are recorded under the new one.
 	Sweep bool
+	// Whole looks at every file of the table, as a sync without a record of an earlier one does, and once a day each.
+	Whole bool
 	// MaxCost, in US dollars, ends the sync before a unit that by its estimated requests and bytes would exceed it; 0: no limit.
 	MaxCost float64
 	// Until ends the sync when every index covers so many percent of the rows; 0: when everything is built.
@@ -50,7 +52,9 @@ type SyncReport struct {
 	Swept          *Swept            `json:"swept,omitempty"`
 	Released       []string          `json:"released,omitempty"` // ids of indexes that were silent and speak again
 	Stopped        string            `json:"stopped,omitempty"`  // why it ended before everything was built
-	Seconds        float64           `json:"seconds"`
+	// Whole is why every file of the table was looked at; "": only the files were that came since the last sync.
+	Whole   string  `json:"whole,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Swept is what a sweep of entity tags found.
@@ -75,7 +79,7 @@ func (t *Table) Sync(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 
 func (t *Table) syncOnce(ctx context.Context, o SyncOptions) (*SyncReport, error) {
 	start := time.Now()
-	y, s, done, err := t.syncer(ctx, o.Workers)
+	y, done, err := t.builder(o.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func (t *Table) syncOnce(ctx context.Context, o SyncOptions) (*SyncReport, error
 	if o.Progress != nil {
 		y.Progress = func(p maintain.Progress) { o.Progress(SyncProgress(p)) }
 	}
-	r, err := y.Sync(ctx, s)
+	r, why, err := t.run(ctx, y, o)
 	err = local.Spilled(err)
 	if r == nil {
 		return nil, err
@@ -102,6 +106,7 @@ func (t *Table) syncOnce(ctx context.Context, o SyncOptions) (*SyncReport, error
 		}
 	}
 	out := syncReport(r, start)
+	out.Whole = why
 	out.Masks = masks
 	if o.Sweep {
 		swept := Swept(r.Swept)
@@ -126,13 +131,19 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 	if s, err = t.newest(ctx); err != nil {
 		return nil, nil, nil, err
 	}
+	y, done, err = t.builder(workers)
+	return y, s, done, err
+}
+
+// builder is a syncer that has read nothing yet.
+func (t *Table) builder(workers int) (y *maintain.Syncer, done func(), err error) {
 	data, err := t.dataStore()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	temp, done, err := local.Scratch("sync")
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	if workers <= 0 {
 		workers = t.client.config.Workers
@@ -143,7 +154,7 @@ func (t *Table) syncer(ctx context.Context, workers int) (y *maintain.Syncer, s 
 		Build: &build.Builder{
 			Store: data, Footers: t.client.footers, TempDir: temp, Memory: t.client.config.Memory / int64(workers),
 		},
-	}, s, done, nil
+	}, done, nil
 }
 
 // past is the facts of an older snapshot.

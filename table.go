@@ -136,8 +136,7 @@ func (t *Table) sawAt(v *overlay.Version, looked time.Time) {
 func (t *Table) mounted(ctx context.Context) (*overlay.Version, error) {
 	v, err := t.overlay.Latest(ctx)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.NotFound, t.name, "is not mounted: no overlay at %s", t.where).
-			WithFix("skomer mount %s", t.name)
+		return nil, t.notMounted()
 	}
 	if err != nil {
 		return v, err
@@ -147,4 +146,8 @@ func (t *Table) mounted(ctx context.Context) (*overlay.Version, error) {
 		err = t.same(v.Table())
 	}
 	return v, err
+}
+
+func (t *Table) notMounted() error {
+	return fault.New(fault.NotFound, t.name, "is not mounted: no overlay at %s", t.where).WithFix("skomer mount %s", t.name)
 }

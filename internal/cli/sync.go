@@ -29,6 +29,9 @@ reported and tried again. A table opened by its metadata.json is pinned to it; c
 --sweep first compares the entity tags of all indexed files with the store's, by listing where that is allowed: indexes of a file
 that was overwritten in place are withdrawn and built anew. --follow sweeps once a day.
 
+Where the last sync found every file covered, and since then files only came to the table, a sync looks at these alone: it costs about
+the same whatever the size of the table. --whole looks at every file, as each sync does once a day, and heals what was lost or damaged.
+
 --max-cost ends the sync before the next unit would exceed so many US dollars, estimated by requests and bytes at the list
 prices of S3, reads at those between regions. --until ends it when every index covers so many percent of the rows.
 
@@ -89,6 +92,7 @@ func (a *app) syncCommand() *cobra.Command {
 	p.BoolVar(&f.once, "once", false, "sync once and end; the default")
 	p.Var((*age)(&f.follow), "follow", "sync again and again, about this long apart, such as 1m")
 	p.BoolVar(&f.options.Sweep, "sweep", false, "look for data files that were overwritten in place first")
+	p.BoolVar(&f.options.Whole, "whole", false, "look at every file of the table, not at those alone that came since the last sync")
 	p.Var((*age)(&f.every), "sweep-every", "with --follow: time between sweeps; 0: never (default 1d)")
 	wholeFlag(cmd, &f.options.Workers, "workers", 0, 0, "units to build side by side (default: one a core)")
 	p.Var(&amount{&f.options.MaxCost}, "max-cost", "end before the sync costs more than so many US dollars (default: no limit)")

@@ -28,6 +28,7 @@ type Consolidator struct {
 	Snapshots []func(context.Context) (*facts.Snapshot, error)
 
 	tiers tiering // zero: usualTiers
+	short *short  // nil: every bundle is looked at
 }
 
 // ConsolidateReport is what a consolidation did, or would do.
@@ -171,7 +172,7 @@ func (w *consolidation) foretell(tasks [][]parcel) {
 
 // parcels lists the bundles of the newest version. Artifacts of kinds that this build does not know keep their bundle as it is.
 func (w *consolidation) parcels(ctx context.Context) ([]parcel, error) {
-	v, err := w.Overlay.Latest(ctx)
+	v, err := w.latest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,8 +180,30 @@ func (w *consolidation) parcels(ctx context.Context) ([]parcel, error) {
 		return nil, fault.About(w.Overlay.Prefix(), err)
 	}
 	w.version, w.report.Version = v, v
+	out, unknown := parcelsOf(v, w.tiers)
+	for bundle := range unknown {
+		w.report.Passed[bundle] = "holds an index of a kind that this build does not know"
+	}
+	return out, w.findDead(ctx, out)
+}
+
+// latest is the overlay's newest version; of a sync that takes a shortcut without the lists in which every bundle is full.
+func (w *consolidation) latest(ctx context.Context) (*overlay.Version, error) {
+	if w.short == nil {
+		return w.Overlay.Latest(ctx)
+	}
+	v, err := w.Overlay.Lean(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, _, err = w.short.parcels(ctx, v)
+	return v, err
+}
+
+// parcelsOf is the bundles of a version, as far as its lists were read, and those with indexes of kinds that this build does not know.
+func parcelsOf(v *overlay.Version, tiers tiering) (out []parcel, unknown map[string]bool) {
 	at := map[string]int{}
-	var out []parcel
+	unknown = map[string]bool{}
 	weights := map[[2]string]int64{}
 	v.Each(func(a overlay.ArtifactInfo) bool {
 		i, ok := at[a.Bundle]
@@ -193,14 +216,14 @@ func (w *consolidation) parcels(ctx context.Context) ([]parcel, error) {
 		p.artifacts = append(p.artifacts, a)
 		p.bytes += a.Body.Len + a.Root.Len
 		of := [2]string{a.Bundle, a.IndexID}
-		weights[of] += max(int64(a.Rows), int64(a.Files)*w.tiers.fileRows)
+		weights[of] += max(int64(a.Rows), int64(a.Files)*tiers.fileRows)
 		p.weight = max(p.weight, weights[of])
 		if d, ok := v.Index(a.IndexID); !ok || !known(d) {
-			w.report.Passed[a.Bundle] = "holds an index of a kind that this build does not know"
+			unknown[a.Bundle] = true
 		}
 		return true
 	})
-	return out, w.findDead(ctx, out)
+	return out, unknown
 }
 
 func known(d overlay.Definition) bool {
@@ -285,6 +308,9 @@ func Consolidate(c Consolidator) Phase {
 			return nil
 		}
 		c.Overlay, c.Store, c.Snapshot = s.Overlay, s.Store, s.Snapshot
+		if s.short != nil {
+			return s.short.consolidate(ctx, c, s)
+		}
 		report, err := c.Run(ctx)
 		if report.Version != nil {
 			s.Version = report.Version

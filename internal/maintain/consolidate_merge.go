@@ -415,7 +415,7 @@ func (m *consolidating) commit(ctx context.Context, path string, size int64) (do
 			return false, fault.About(m.bundle, err)
 		}
 		m.report.BytesWritten += size
-		changes = append(changes, overlay.Publish(nil, m.build))
+		changes = append(changes, m.spare(overlay.Publish(nil, m.build)))
 	}
 	receipt, err := m.Overlay.Commit(ctx, m.version, changes...)
 	if err != nil {
@@ -431,6 +431,14 @@ func (m *consolidating) commit(ctx context.Context, path string, size int64) (do
 	m.report.Dropped += m.counts.Dropped
 	m.report.Retired += len(m.dead)
 	return true, nil
+}
+
+// spare vouches for a merge that left no file out.
+func (m *consolidating) spare(c overlay.Change) overlay.Change {
+	if m.counts.Dropped > 0 {
+		return c
+	}
+	return overlay.Sparing(c)
 }
 
 func spoolName(x *member) string { return fmt.Sprintf("%d-%d.body", x.At.Chunk, x.At.Row) }

@@ -21,6 +21,9 @@ const (
 	packBytes = 32 << 20
 	// maxPacks is how many packs there may be before the small ones are written anew as one.
 	maxPacks = 16
+	// fewManifests, and so many bytes of them, wait for others to be packed with.
+	fewManifests = 4
+	fewBytes     = 1 << 20
 	// smallPack: a pack is small if it holds less than one in so many bytes of all.
 	smallPack = 8
 )
@@ -51,6 +54,15 @@ func KeepFacts(files int, source func(context.Context, *facts.Snapshot) (FactsSo
 	}}
 }
 
+// few tells that manifests are not worth a pack of their own.
+func few(manifests []lake.Manifest) bool {
+	bytes := int64(0)
+	for _, m := range manifests {
+		bytes += m.Length
+	}
+	return len(manifests) < fewManifests && bytes < fewBytes
+}
+
 type keeper struct {
 	*State
 	source FactsSource
@@ -66,6 +78,9 @@ func (k *keeper) run(ctx context.Context, files int) error {
 		}
 	}
 	write, remove := k.missing(k.speakable(listed))
+	if few(write) && len(remove) == 0 && len(k.Version.Derived(FactsKind)) > 0 {
+		return nil // they are read as they are until there are more
+	}
 	for len(write) > 0 || len(remove) > 0 {
 		n, size := 0, int64(0)
 		for n < len(write) && (n == 0 || size+write[n].Length <= packBytes) {
@@ -187,7 +202,7 @@ func (k *keeper) write(ctx context.Context, id string, manifests []lake.Manifest
 }
 
 func (k *keeper) commit(ctx context.Context, put []overlay.Derived, remove []overlay.DerivedKey) error {
-	receipt, err := k.Overlay.Commit(ctx, k.Version, overlay.Derive(put, slices.Clip(remove)))
+	receipt, err := k.Overlay.Commit(ctx, k.Version, overlay.Sparing(overlay.Derive(put, slices.Clip(remove))))
 	if err != nil {
 		return err
 	}

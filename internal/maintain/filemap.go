@@ -147,7 +147,11 @@ func MapFiles(runs *wave.Runs) Phase {
 				continue
 			}
 			k := &keeping{State: s, runs: runs, index: x}
-			if err := k.keep(ctx); err != nil {
+			keep := k.keep
+			if s.short != nil {
+				keep = k.keepNew
+			}
+			if err := keep(ctx); err != nil {
 				return err
 			}
 		}
@@ -160,7 +164,7 @@ type keeping struct {
 	*State
 	runs   *wave.Runs
 	index  build.Index
-	listed []*wave.ListedRun // of the column
+	listed []*wave.ListedRun // of the column; of a sync that takes a shortcut those that are merged
 	files  map[[16]byte]int  // of the snapshot that can be indexed, by the key of their paths
 }
 
@@ -185,6 +189,7 @@ func (k *keeping) keep(ctx context.Context) error {
 		var bad *filemap.SourceError
 		switch err := k.level(ctx); {
 		case err == nil:
+			k.note()
 			return nil
 		case !errors.As(err, &bad) || !lost(err):
 			return err
@@ -212,6 +217,9 @@ func (k *keeping) commit(ctx context.Context, changes ...overlay.Change) error {
 		return err
 	}
 	k.Version = receipt.Version
+	if k.short != nil {
+		return nil
+	}
 	return k.load(ctx)
 }
 
@@ -295,19 +303,7 @@ func (k *keeping) identity(i int, tag string) overlay.Identity {
 
 // fill reads the files that an artifact of the index covers and no run does.
 func (k *keeping) fill(ctx context.Context) error {
-	c := scan.Cover(k.Snapshot, k.listed, k.lineage())
-	var files []build.File
-	f := &k.Snapshot.Files
-	for _, i := range k.files {
-		id := k.identity(i, "")
-		indexed := slices.ContainsFunc(k.Version.Find(f.Stated[i]), func(p overlay.Placement) bool {
-			return p.IndexID == k.index.Definition.ID && p.Identity.Size == id.Size && p.Identity.Records == id.Records
-		})
-		if indexed && !c.Covers(i) && !k.Version.Erased(id) {
-			files = append(files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
-		}
-	}
-	slices.SortFunc(files, func(a, b build.File) int { return a.Ordinal - b.Ordinal })
+	files := k.uncovered()
 	for len(files) > 0 {
 		n, rows := 0, int64(0)
 		for n < len(files) && n < unitFiles && (n == 0 || rows+files[n].Records <= unitRows) {
@@ -321,6 +317,23 @@ func (k *keeping) fill(ctx context.Context) error {
 		files = append(files[n:], later...)
 	}
 	return nil
+}
+
+// uncovered is the files that an artifact of the index covers and no run does.
+func (k *keeping) uncovered() (files []build.File) {
+	c := scan.Cover(k.Snapshot, k.listed, k.lineage())
+	f := &k.Snapshot.Files
+	for _, i := range k.files {
+		id := k.identity(i, "")
+		indexed := slices.ContainsFunc(k.Version.Find(f.Stated[i]), func(p overlay.Placement) bool {
+			return p.IndexID == k.index.Definition.ID && p.Identity.Size == id.Size && p.Identity.Records == id.Records
+		})
+		if indexed && !c.Covers(i) && !k.Version.Erased(id) {
+			files = append(files, build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]})
+		}
+	}
+	slices.SortFunc(files, func(a, b build.File) int { return a.Ordinal - b.Ordinal })
+	return files
 }
 
 func (k *keeping) lineage() lineage.Options {

@@ -1,6 +1,7 @@
 package maintain
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,15 +65,9 @@ func merges(keys []uint64) [][]int {
 
 // level merges runs, and writes anew those that mostly speak of files that are gone. Runs whose files were read in different ways stay apart.
 func (k *keeping) level(ctx context.Context) error {
-	alike := map[string][]*wave.ListedRun{}
-	for _, r := range k.listed {
-		if r.Run != nil && r.Index == k.index.Definition.ID && lineage.CheckClaim(r.Meta.Claim(r.Key), k.lineage()).OK() {
-			how, err := json.Marshal(r.Meta.Columns)
-			if err != nil {
-				return err
-			}
-			alike[string(how)] = append(alike[string(how)], r)
-		}
+	alike, err := k.alike(func(r *wave.ListedRun) bool { return r.Run != nil })
+	if err != nil {
+		return err
 	}
 	for _, runs := range alike {
 		keys := make([]uint64, len(runs))
@@ -101,11 +96,34 @@ func (k *keeping) level(ctx context.Context) error {
 	return nil
 }
 
+// alike is the runs of the index that may speak and that accept, by how their files were read.
+func (k *keeping) alike(accept func(*wave.ListedRun) bool) (map[string][]*wave.ListedRun, error) {
+	out := map[string][]*wave.ListedRun{}
+	for _, r := range k.listed {
+		if accept(r) && r.Index == k.index.Definition.ID && lineage.CheckClaim(r.Meta.Claim(r.Key), k.lineage()).OK() {
+			how, err := json.Marshal(r.Meta.Columns)
+			if err != nil {
+				return nil, err
+			}
+			out[string(how)] = append(out[string(how)], r)
+		}
+	}
+	for _, runs := range out { // which runs are merged does not depend on their names
+		slices.SortStableFunc(runs, func(a, b *wave.ListedRun) int {
+			return cmp.Or(cmp.Compare(a.Meta.Sequence, b.Meta.Sequence), cmp.Compare(a.Meta.Keys, b.Meta.Keys))
+		})
+	}
+	return out, nil
+}
+
 // keeps tells whether a run still speaks for the file in a slot.
 func (k *keeping) keeps(r *wave.ListedRun, slot int) bool {
 	f := &r.Run.Files[slot]
-	i, ok := k.files[f.Path]
 	_, gone := slices.BinarySearch(r.Meta.Invalid, uint32(slot))
+	if k.short != nil {
+		return !gone // files of runs that have others are not merged then
+	}
+	i, ok := k.files[f.Path]
 	return ok && !gone && k.Snapshot.Files.Size[i] == f.Size && k.Snapshot.Files.Records[i] == f.Records
 }
 

@@ -25,6 +25,9 @@ type State struct {
 	Version     *overlay.Version // the newest one known; a phase that commits puts here what its commit left
 	Build       *build.Builder
 	Report      *Report
+
+	short *short // nil: every file is looked at
+	maps  mapped
 }
 
 // phases runs the syncer's phases in their order.
@@ -36,6 +39,7 @@ func (r *run) phases(ctx context.Context) error {
 		}
 		r.report.Version = s.Version
 	}
+	r.maps = s.maps
 	return nil
 }
 
@@ -45,6 +49,6 @@ func (r *run) state() *State {
 	defer r.mu.Unlock()
 	return &State{
 		Overlay: r.Overlay, Store: r.Store, Data: r.Build.Store, Snapshot: r.snapshot, Version: r.report.Version, Build: r.Build,
-		Report: &r.report,
+		Report: &r.report, short: r.short,
 	}
 }

@@ -23,7 +23,7 @@ func (r *run) missing(v *overlay.Version) []work {
 	seen := map[string]bool{}
 	r.coverage = newCoverage(v.Indexes())
 	for i := range f.Len() {
-		if seen[f.Stated[i]] {
+		if seen[f.Stated[i]] || r.short != nil && r.short.Since.Old[f.Stated[i]] {
 			continue
 		}
 		seen[f.Stated[i]] = true

@@ -51,6 +51,9 @@ func (r *run) publish(ctx context.Context, res *build.Result, began time.Time) e
 	r.report.Version = receipt.Version
 	r.report.BytesWritten += mapped
 	r.tellPublished(ctx, res, receipt, r.now().Sub(began))
+	if r.short != nil {
+		r.short.built(&res.Build, receipt)
+	}
 	if published := len(res.Build.Artifacts) - len(receipt.Discarded); published > 0 {
 		r.report.Bundles++
 		r.report.Artifacts += published
@@ -164,24 +167,46 @@ func (r *run) finish(ctx context.Context) error {
 	if r.idle(now) {
 		return nil
 	}
+	claim, roll, err := r.claim(ctx)
+	if err != nil {
+		return err
+	}
+	changes := []overlay.Change{overlay.Synced(now), overlay.Completed(claim)}
 	lists := crowded(r.report.Version)
-	if lists == nil {
-		return r.record(ctx, overlay.Synced(now))
+	if lists == nil && roll == nil {
+		return r.record(ctx, changes...)
+	}
+	keep := r.stillThere()
+	if r.short != nil {
+		if r.short.notes.Stale && lists != nil {
+			return &whole{"lists of refusals with files that left the table are to be merged"}
+		}
+		keep = func(string, refusedFile) bool { return true }
 	}
 	return shielded(ctx, r.Overlay, nil, func(id string) error {
-		merge, err := r.refused.merged(ctx, r.Store, r.Overlay, id, lists, r.stillThere())
+		if roll != nil {
+			put, err := r.putRoll(ctx, id, roll)
+			if err != nil {
+				return err
+			}
+			changes = append(changes, put)
+		}
+		if lists == nil {
+			return r.record(ctx, changes...)
+		}
+		merge, err := r.refused.merged(ctx, r.Store, r.Overlay, id, lists, keep)
 		if err != nil {
 			return err
 		}
 		if merge == nil {
-			return r.record(ctx, overlay.Synced(now))
+			return r.record(ctx, changes...)
 		}
-		return r.record(ctx, overlay.Synced(now), merge)
+		return r.record(ctx, append(changes, merge)...)
 	})
 }
 
 func (r *run) record(ctx context.Context, changes ...overlay.Change) error {
-	receipt, err := r.Overlay.Commit(ctx, nil, changes...)
+	receipt, err := r.Overlay.Commit(ctx, r.report.Version, changes...)
 	if err != nil {
 		return err
 	}

@@ -214,6 +214,18 @@ func (x *Refused) merged(ctx context.Context, st store.Store, o *overlay.Overlay
 	return overlay.ReplaceDerived([]overlay.Derived{e}, entries), nil
 }
 
+// stale tells that a refusal no longer holds.
+func (x *Refused) stale(keep func(index string, f refusedFile) bool) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key, r := range x.live {
+		if !keep(key.index, r.refusedFile) {
+			return true
+		}
+	}
+	return false
+}
+
 // whole is one list of what still holds of some lists of an index; of several algorithms the youngest counts.
 func (x *Refused) whole(index string, entries []overlay.Derived, keep func(string, refusedFile) bool) (whole *refusedList) {
 	for _, e := range entries {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -85,6 +86,8 @@ type Syncer struct {
 	Clock func() time.Time
 	// Log is told of every publication (info), and of declarations and units built (debug); nil: nobody is.
 	Log *slog.Logger
+	// Before is what a shortcut did that led nowhere: the report goes on from there.
+	Before *Report
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
@@ -97,8 +100,8 @@ func (y *Syncer) Sync(ctx context.Context, s *facts.Snapshot) (*Report, error) {
 	return r.end(), err
 }
 
-// begin prepares a run on the overlay's newest version. What is done under the returned context is counted.
-func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Context, error) {
+// newRun makes a run. What is done under the returned context is counted.
+func (y *Syncer) newRun(ctx context.Context, s *facts.Snapshot) (*run, context.Context) {
 	r := &run{Syncer: y, snapshot: s, start: time.Now(), tried: map[target]bool{}, refused: y.Refused}
 	if r.refused == nil {
 		r.refused = &Refused{}
@@ -107,7 +110,18 @@ func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Co
 	if r.budget.prices == (Prices{}) {
 		r.budget.prices = S3
 	}
-	ctx = store.WithCounter(ctx, &r.budget.used)
+	r.report = Report{Skipped: map[string]string{}, Declined: map[string]string{}}
+	if b := y.Before; b != nil {
+		r.report.Files, r.report.Artifacts, r.report.Bundles, r.report.Carried = b.Files, b.Artifacts, b.Bundles, b.Carried
+		r.report.BytesRead, r.report.BytesWritten = b.BytesRead, b.BytesWritten
+		maps.Copy(r.report.Declined, b.Declined)
+	}
+	return r, store.WithCounter(ctx, &r.budget.used)
+}
+
+// begin prepares a run on the overlay's newest version.
+func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Context, error) {
+	r, ctx := y.newRun(ctx, s)
 	v, err := y.Overlay.Latest(ctx)
 	if err != nil {
 		return nil, ctx, err
@@ -115,8 +129,7 @@ func (y *Syncer) begin(ctx context.Context, s *facts.Snapshot) (*run, context.Co
 	if err := v.Broken(); err != nil {
 		return nil, ctx, fmt.Errorf("%s: %w", y.Overlay.Prefix(), err)
 	}
-	r.began = v.Number()
-	r.report = Report{Version: v, Skipped: map[string]string{}, Declined: map[string]string{}}
+	r.began, r.report.Version = v.Number(), v
 	return r, ctx, r.refused.load(ctx, y.Store, y.Overlay, v)
 }
 
@@ -131,6 +144,8 @@ type run struct {
 	refused  *Refused
 	rewrite  *rewrite                 // since the last sync; nil: nothing can be carried over
 	only     map[target]bool          // what is to be built; nil: everything that is missing
+	short    *short                   // nil: every file is looked at
+	maps     mapped                   // what the phase of file maps found
 	replaces map[target][]overlay.Key // artifacts whose place the new ones take, beside those that moved columns void
 
 	mu       sync.Mutex
@@ -160,6 +175,9 @@ func (r *run) sync(ctx context.Context) error {
 // end closes the report.
 func (r *run) end() *Report {
 	r.report.Snapshot, r.report.Cost = r.snapshot, r.budget.spent()
+	if r.Before != nil {
+		r.report.Cost += r.Before.Cost
+	}
 	return &r.report
 }
 
@@ -175,7 +193,7 @@ const (
 func (r *run) builds(ctx context.Context) error {
 	wait := busyWait
 	for moves := 0; ; {
-		if r.rewrite == nil && len(r.tried) == 0 {
+		if r.rewrite == nil && len(r.tried) == 0 && r.short == nil {
 			if err := r.rewritten(ctx); err != nil {
 				return err
 			}
@@ -188,6 +206,8 @@ func (r *run) builds(ctx context.Context) error {
 			return err
 		}
 		switch {
+		case r.moved != nil && r.short != nil:
+			return &whole{"the table moved on meanwhile"}
 		case r.moved != nil && moves < rounds:
 			moves++
 			r.snapshot, r.moved = r.moved, nil
@@ -202,7 +222,7 @@ func (r *run) builds(ctx context.Context) error {
 			}
 			wait = min(2*wait, busyWaitMost)
 		}
-		v, err := r.Overlay.Latest(ctx)
+		v, err := r.latest(ctx)
 		if err != nil {
 			return err
 		}
@@ -368,7 +388,7 @@ func (r *run) declaration(id string, in build.Unit, u unit) overlay.InFlight {
 // yield leaves out the files that somebody else is building an index of, or has built since the unit was planned. Where values were
 // erased since then, it leaves out all: they are planned anew, on the table as it is now.
 func (r *run) yield(ctx context.Context, in *build.Unit, u unit, taken map[hashedTarget]bool) error {
-	v, err := r.Overlay.Latest(ctx)
+	v, err := r.latest(ctx)
 	if err != nil {
 		return err
 	}

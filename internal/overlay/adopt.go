@@ -57,7 +57,7 @@ func (o *Overlay) Adopt(ctx context.Context, from *Version) (*Version, error) {
 	if err := o.putVersion(ctx, b, raw); err != nil {
 		return nil, err
 	}
-	v, err := o.openVersion(ctx, b)
+	v, err := o.openVersion(ctx, b, false)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,9 @@ type header struct {
 	ErasedIn    uint64        `json:"erased_in,omitempty"` // the version of the last erasure
 	Revoked     []Revoked     `json:"revoked,omitempty"`
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
+
+	Complete *Complete `json:"complete,omitempty"`
+	Lowered  uint64    `json:"lowered,omitempty"` // the last version that may lack something that the one before had
 }
 
 // Dropped is a dropped index.

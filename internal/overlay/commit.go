@@ -46,12 +46,6 @@ func endsSync(c Change) bool {
 }
 
 func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change) (*Receipt, error) {
-	if planned != nil {
-		var err error
-		if planned, err = planned.Full(ctx); err != nil {
-			return nil, err
-		}
-	}
 	id := uuid.NewString()
 	puts := o.newPuts(id)
 	base := o.newestKnown(planned)
@@ -64,6 +58,9 @@ func (o *Overlay) commit(ctx context.Context, planned *Version, changes []Change
 		}
 		if planned == nil {
 			planned = base
+		}
+		if base, err = base.suited(ctx, changes); err != nil {
+			return nil, err
 		}
 		r, err := o.attempt(ctx, planned, base, puts, changes)
 		if !fault.Is(err, fault.Conflict) {
@@ -113,6 +110,9 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 		if err := c.apply(ctx, d); err != nil {
 			return nil, notConflict(err)
 		}
+	}
+	if d.changed && slices.ContainsFunc(changes, lowers) {
+		d.header.Lowered = d.header.Version
 	}
 	if !d.changed {
 		d.receipt.Version = base
@@ -170,15 +170,21 @@ func usable(base *Version) error {
 func (o *Overlay) successor(base *Version, b *body, fresh *chunk, freshList *derivedList) *Version {
 	v := o.versionOf(b)
 	v.warnings = base.warnings
-	known := map[string]*chunk{}
+	known, unread := map[string]*chunk{}, map[string]bool{}
 	for i, c := range base.body.chunks {
 		known[c.name] = base.views[i].chunk
+		if base.views[i].unread {
+			unread[c.name] = true
+		}
 	}
 	for i, c := range b.chunks {
 		if v.views[i].chunk = known[c.name]; fresh != nil && i == len(b.chunks)-1 {
 			v.views[i].chunk = fresh
 		}
+		v.views[i].unread = unread[c.name]
 	}
+	v.reached = base.reached
+	v.partial = len(unread) > 0
 	lists := map[string]*derivedList{}
 	for i, c := range base.body.lists {
 		lists[c.name] = base.lists[i]

@@ -102,11 +102,11 @@ func (d *draft) renew() {
 // silent reports whether no artifact of a chunk of base speaks in the new version.
 func (d *draft) silent(i int) bool {
 	c := d.base.views[i].chunk
+	if d.base.readable(i) && d.dead[i].count() == d.base.body.chunks[i].artifacts {
+		return true
+	}
 	if c == nil {
 		return false
-	}
-	if d.dead[i].count() == c.artifacts.n {
-		return true
 	}
 	return !slices.ContainsFunc(c.indexes, d.declared)
 }

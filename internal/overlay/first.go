@@ -76,6 +76,9 @@ func (o *Overlay) first(ctx context.Context, known <-chan *Head) (*Version, erro
 	}
 	v := o.versionOf(b)
 	v.partial = len(b.chunks) > 0
+	for i := range v.views {
+		v.views[i].unread = true
+	}
 	p := parts{version: v}
 	p.lists(v.copied(<-known)) // it was asked for long ago: waiting is shorter than another round trip
 	if err := p.open(ctx); err != nil {
@@ -118,6 +121,11 @@ func (v *Version) Full(ctx context.Context) (*Version, error) {
 	o.mu.Lock()
 	chunks := maps.Clone(o.chunks)
 	o.mu.Unlock()
+	for i, w := range v.views {
+		if w.chunk != nil {
+			chunks[v.body.chunks[i].name] = w.chunk
+		}
+	}
 	p := parts{version: full}
 	p.chunks(chunks)
 	if err := p.open(ctx); err != nil {

@@ -154,6 +154,11 @@ func (v *Version) directory(ctx context.Context) (artifacts int, files map[strin
 	if artifacts == 0 || artifacts > maxListed {
 		return artifacts, nil
 	}
+	if full, err := v.Full(ctx); err == nil {
+		v = full
+	} else {
+		return artifacts, nil
+	}
 	files = map[string][]string{}
 	v.Each(func(a ArtifactInfo) bool {
 		paths, _, err := v.Paths(ctx, a.At)

@@ -31,7 +31,7 @@ func (c *chunkRef) bytes() int64 { return c.hotLen + c.wideLen }
 func (d *draft) smallChunks() []int {
 	var chunks []sized
 	for i := range d.base.body.chunks {
-		if d.base.views[i].chunk != nil && !d.silent(i) {
+		if d.base.readable(i) && !d.silent(i) {
 			chunks = append(chunks, sized{i, d.base.body.chunks[i].bytes()})
 		}
 	}
@@ -77,12 +77,15 @@ func (compact) apply(_ context.Context, d *draft) error {
 func (d *draft) fullTier() []int {
 	var chunks []sized
 	for i := range d.base.body.chunks {
-		if d.base.views[i].chunk != nil {
+		if d.base.readable(i) {
 			chunks = append(chunks, sized{i, d.base.body.chunks[i].bytes()})
 		}
 	}
 	return d.overlay.sizes.full(chunks, len(d.base.body.chunks), d.overlay.sizes.tier)
 }
+
+// readable tells that a chunk can be read, as far as that is known.
+func (v *Version) readable(i int) bool { return v.views[i].chunk != nil || v.views[i].unread }
 
 // sized is a run, by its number, and its bytes.
 type sized struct {
@@ -117,12 +120,20 @@ func (s sizes) full(runs []sized, all int, tier int64) []int {
 // entriesOf reads the artifacts of the chunks to be merged that speak in the draft. Records that make no sense never spoke
 // and are left behind.
 func (o *Overlay) entriesOf(ctx context.Context, d *draft) ([]entry, error) {
+	base, err := d.base.read(ctx, d.merge)
+	if err != nil {
+		return nil, err
+	}
+	d.base = base
 	if err := o.readWide(ctx, d.base, d.merge); err != nil {
 		return nil, err
 	}
 	var out []entry
 	for _, i := range d.merge {
 		c := d.base.views[i].chunk
+		if c == nil {
+			return nil, fault.New(fault.Corrupt, o.key("chunks", d.base.body.chunks[i].name), "cannot be read any more")
+		}
 		for row := range c.artifacts.n {
 			index := c.index(row)
 			if index < 0 || d.dead[i].has(row) || !d.declared(c.indexes[index]) {

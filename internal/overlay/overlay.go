@@ -33,6 +33,9 @@ type Options struct {
 	Key []byte       // signs versions; nil: they are not signed, and signatures are not asked for
 	// Ahead is the objects, of those that a version derives, that the first query of a reader is likely to need: heads name them. nil: none.
 	Ahead func(*Version) []Derived
+	// WholeUpTo is the number of artifacts up to which a lean version is whole; 0: a usual one, negative: none, and no list is read for being
+	// short.
+	WholeUpTo int
 }
 
 // Open makes an overlay of what is under prefix. Nothing is read yet.
@@ -62,15 +65,18 @@ func (o *Overlay) Latest(ctx context.Context) (*Version, error) {
 	if v == nil || v.broken == nil && !v.Mounted() {
 		return nil, o.notMounted()
 	}
-	return v, nil
+	return v.Full(ctx)
 }
 
 func (o *Overlay) notMounted() error {
 	return fault.New(fault.NotFound, o.prefix, "no table is mounted here").WithFix("skomer mount TABLE --overlay %s", o.prefix)
 }
 
-// newest is the newest version, mounted or not; nil if there is none.
-func (o *Overlay) newest(ctx context.Context) (*Version, error) {
+// newest is the newest version, mounted or not; nil if there is none. One that is in memory may be partial.
+func (o *Overlay) newest(ctx context.Context) (*Version, error) { return o.newestBy(ctx, false) }
+
+// newestBy is newest; lean tells that long chunks need not be read.
+func (o *Overlay) newestBy(ctx context.Context, lean bool) (*Version, error) {
 	o.mu.Lock()
 	known := o.latest
 	o.mu.Unlock()
@@ -87,7 +93,7 @@ func (o *Overlay) newest(ctx context.Context) (*Version, error) {
 	if known != nil && known.number == number {
 		return known, nil
 	}
-	v, err := o.load(ctx, number)
+	v, err := o.loadBy(ctx, number, lean)
 	if fault.Is(err, fault.NotFound) {
 		v, err = o.reload(ctx, number, err)
 	}
@@ -152,7 +158,7 @@ func (o *Overlay) remember(v *Version) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.latest != nil && o.latest.number >= v.number {
+	if o.latest != nil && (o.latest.number > v.number || o.latest.number == v.number && !o.latest.partial) {
 		return
 	}
 	clear(o.chunks)
@@ -205,6 +211,10 @@ func (o *Overlay) At(ctx context.Context, number uint64) (*Version, error) {
 
 // load reads a version. Only trouble with the store is an error; what is damaged or too new gives a broken version.
 func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
+	return o.loadBy(ctx, number, false)
+}
+
+func (o *Overlay) loadBy(ctx context.Context, number uint64, lean bool) (*Version, error) {
 	key := o.key("versions", versionName(number))
 	raw, err := fetchAll(ctx, o.store, key)
 	if err != nil {
@@ -219,7 +229,7 @@ func (o *Overlay) load(ctx context.Context, number uint64) (*Version, error) {
 	case st != nil:
 		return nil, expired(o.prefix, number, st.oldest)
 	}
-	return o.openVersion(ctx, b)
+	return o.openVersion(ctx, b, lean)
 }
 
 // parse decodes the body of a version.
@@ -246,13 +256,20 @@ func (o *Overlay) versionOf(b *body) *Version {
 	return &Version{number: b.header.Version, body: b, views: make([]view, len(b.chunks)), lists: make([]*derivedList, len(b.lists)), overlay: o}
 }
 
-// openVersion fetches the chunks and lists that are not in memory, in one wave.
-func (o *Overlay) openVersion(ctx context.Context, b *body) (*Version, error) {
+// openVersion fetches the chunks and lists that are not in memory, in one wave; lean leaves out long chunks.
+func (o *Overlay) openVersion(ctx context.Context, b *body, lean bool) (*Version, error) {
 	v := o.versionOf(b)
 	o.mu.Lock()
 	chunks, lists := maps.Clone(o.chunks), maps.Clone(o.lists)
 	o.mu.Unlock()
-	if err := o.openFrom(ctx, v, chunks, lists); err != nil {
+	p := parts{version: v}
+	if lean {
+		p.leanChunks(chunks)
+	} else {
+		p.chunks(chunks)
+	}
+	p.lists(lists)
+	if err := p.open(ctx); err != nil {
 		return nil, err
 	}
 	v.bind()
@@ -275,18 +292,24 @@ type parts struct {
 }
 
 func (p *parts) chunks(known map[string]*chunk) {
-	v, o := p.version, p.version.overlay
+	v := p.version
 	for i, c := range v.body.chunks {
 		if v.views[i].chunk = known[c.name]; v.views[i].chunk == nil {
-			ref := &v.body.chunks[i]
-			p.opens = append(p.opens, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw); return err })
-			spans := []store.Span{{Off: 0, Len: c.hotLen}}
-			if o.Keyed() {
-				spans = append(spans, store.Span{Off: c.hotLen, Len: c.wideLen})
-			}
-			p.reads = append(p.reads, store.Read{Key: o.key("chunks", c.name), Spans: spans})
+			p.chunk(i, v.overlay.Keyed())
 		}
 	}
+}
+
+// chunk enters a chunk, and its wide part where that is wanted too.
+func (p *parts) chunk(i int, wide bool) {
+	v, o := p.version, p.version.overlay
+	ref := &v.body.chunks[i]
+	p.opens = append(p.opens, func(raw [][]byte) (err error) { v.views[i].chunk, err = ref.open(raw, o.Keyed()); return err })
+	spans := []store.Span{{Off: 0, Len: ref.hotLen}}
+	if wide {
+		spans = append(spans, store.Span{Off: ref.hotLen, Len: ref.wideLen})
+	}
+	p.reads = append(p.reads, store.Read{Key: o.key("chunks", ref.name), Spans: spans})
 }
 
 func (p *parts) lists(known map[string]*derivedList) {
@@ -319,14 +342,19 @@ func (p *parts) read(ctx context.Context) (reasons []error, err error) {
 	return reasons, nil
 }
 
-// open reads the hot part of a chunk, or both parts, which are then believed for their SHA-256.
-func (ref *chunkRef) open(raw [][]byte) (*chunk, error) {
+// open reads the hot part of a chunk, or both parts, which are believed for their SHA-256 where versions are signed.
+func (ref *chunkRef) open(raw [][]byte, keyed bool) (*chunk, error) {
 	what := "artifact list " + ref.name
 	if err := bytescan.CheckCRC(what, raw[0], ref.hotCRC); err != nil {
 		return nil, err
 	}
 	whole := len(raw) > 1
 	if whole {
+		if err := bytescan.CheckCRC("paths of "+what, raw[1], ref.wideCRC); err != nil {
+			return nil, err
+		}
+	}
+	if keyed {
 		if err := checkSum(what, ref.sha, raw...); err != nil {
 			return nil, err
 		}

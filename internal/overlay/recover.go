@@ -32,6 +32,7 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	}
 	d := o.newDraft(good, good, uuid.NewString())
 	d.header.Version = number + 1
+	d.header.Lowered = number + 1
 	b := &body{header: d.header, erased: d.erased}
 	for i, c := range good.body.chunks {
 		if good.views[i].chunk != nil {

@@ -25,9 +25,10 @@ type Version struct {
 	gather  sync.Once
 	derived []Derived // that speak, by kind and name
 
-	partial bool       // its chunks were not read: see Full
-	filling sync.Mutex // of full
-	full    *Version   // what Full made of a partial version
+	partial bool             // some of its chunks were not read: see Full
+	filling sync.Mutex       // of full
+	full    *Version         // what Full made of a partial version
+	reached map[pathKey]bool // of files that no unread chunk has: see Reach
 }
 
 // view is a chunk as a version sees it.
@@ -35,6 +36,8 @@ type view struct {
 	chunk *chunk  // nil if it could not be read
 	live  []int32 // per index id of the chunk: the number of the definition in this version, or -1
 	dead  bitset
+	// unread: the chunk was not looked for yet.
+	unread bool
 }
 
 // Warning is a part of a version that is no index, and why.

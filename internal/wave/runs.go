@@ -3,6 +3,7 @@ package wave
 import (
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/skomerdb/skomer/internal/filemap"
@@ -41,21 +42,26 @@ type ListedRun struct {
 // Load opens every run of the version's file maps that want accepts, in one wave for those that are not kept. prefix is the overlay's. Only a
 // cancelled context is an error of the whole.
 func (k *Runs) Load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
-	return k.load(ctx, st, prefix, v, want, true)
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, true)
 }
 
 // LoadStored is Load for who keeps the runs: roots that the overlay lists whole are read all the same, so that an object that is gone or
 // damaged is noticed.
 func (k *Runs) LoadStored(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
-	return k.load(ctx, st, prefix, v, want, false)
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, false)
 }
 
-func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool, inline bool) ([]*ListedRun, error) {
+// LoadNamed is LoadStored for the runs with the names.
+func (k *Runs) LoadNamed(ctx context.Context, st store.Store, prefix string, v *overlay.Version, names []string) ([]*ListedRun, error) {
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return slices.Contains(names, e.Name) }, false)
+}
+
+func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(*overlay.Derived) bool, inline bool) ([]*ListedRun, error) {
 	var out []*ListedRun
 	var reads []store.Read
 	var who []*ListedRun
 	for _, e := range v.Derived(filemap.Kind) {
-		if !want(e.Index) {
+		if !want(&e) {
 			continue
 		}
 		r := &ListedRun{Derived: e}
