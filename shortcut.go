@@ -61,7 +61,6 @@ func (t *Table) shortcut(ctx context.Context, o SyncOptions) (x *maintain.Shortc
 	if err := t.refresh(ctx); err != nil {
 		return nil, "", err
 	}
-	t.saw(v)
 	table := t.metadata()
 	now, err := table.View(lake.Current())
 	if err != nil {
@@ -70,6 +69,7 @@ func (t *Table) shortcut(ctx context.Context, o SyncOptions) (x *maintain.Shortc
 	if x, why = maintain.FindShortcut(v, now.Shell(), t.client.config.now()); x == nil {
 		return nil, why, nil
 	}
+	t.saw(v) // it is that of this table
 	if !descends(table.Snapshots(), now.Shell().ID, x.Past) {
 		return nil, "the table's snapshot does not come after the one that was synced last", nil
 	}

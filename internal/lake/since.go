@@ -80,13 +80,18 @@ func (v *View) copies(ctx context.Context) ([]*part, error) {
 
 // apart is the parts whose manifests others do not have.
 func apart(parts, others []*part) []*part {
-	have := map[string]int{}
+	type object struct {
+		path   string
+		length int64
+	}
+	have := map[object]int{}
 	for _, p := range others {
-		have[p.listed.Path]++
+		have[object{p.listed.Path, p.listed.Length}]++
 	}
 	var out []*part
 	for _, p := range parts {
-		if have[p.listed.Path]--; have[p.listed.Path] < 0 {
+		o := object{p.listed.Path, p.listed.Length}
+		if have[o]--; have[o] < 0 {
 			out = append(out, p)
 		}
 	}

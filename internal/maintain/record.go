@@ -43,7 +43,8 @@ type notes struct {
 	Holed []string `json:"holed,omitempty"`
 	// Stale tells that something was refused of a file that is not in the snapshot.
 	Stale bool `json:"stale,omitempty"`
-	// Rolled is the lists of artifacts whose files are all on the roll.
+	// Rolled is the lists of artifacts whose files are all on the roll, which Roll tells from others: see rollName.
+	Roll   string   `json:"roll,omitempty"`
 	Rolled []string `json:"rolled,omitempty"`
 }
 
@@ -132,6 +133,7 @@ func (r *run) claim(ctx context.Context) (c overlay.Complete, roll []byte, err e
 	n.Stale = r.refused.stale(r.stillThere())
 	if chunks := v.Chunks(); len(chunks) >= rollFrom {
 		roll = v.Roll()
+		n.Roll = rollName(int64(len(roll)), bytescan.CRC32C(roll))
 		for _, c := range chunks {
 			n.Rolled = append(n.Rolled, c.Name)
 		}
@@ -156,6 +158,9 @@ const (
 	// rollFrom is the number of lists of artifacts from which on a roll is worth its request.
 	rollFrom = 3
 )
+
+// rollName tells a roll from others: of two syncs that end at once, one may leave the record and the other the roll.
+func rollName(length int64, crc uint32) string { return fmt.Sprintf("%d-%08x", length, crc) }
 
 // putRoll writes a roll under a declared build.
 func (r *run) putRoll(ctx context.Context, id string, roll []byte) (overlay.Change, error) {

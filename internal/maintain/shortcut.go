@@ -29,6 +29,8 @@ type Shortcut struct {
 // whole is the error of a shortcut that leads nowhere: everything has to be looked at.
 type whole struct{ reason string }
 
+const lostPart = "a part of the overlay cannot be read"
+
 func (w *whole) Error() string { return "every file has to be looked at: " + w.reason }
 
 // Whole tells whether the error of SyncNew means that Sync has to do the work, and why.
@@ -46,7 +48,7 @@ func FindShortcut(v *overlay.Version, s *facts.Snapshot, now time.Time) (x *Shor
 	x = &Shortcut{Version: v, Past: c.SnapshotID, claimed: c.Version}
 	switch {
 	case v.Broken() != nil || len(v.Warnings()) > 0:
-		return nil, "a part of the overlay cannot be read"
+		return nil, lostPart
 	case !ok:
 		return nil, "no sync since the overlay changed found every file covered"
 	case json.Unmarshal(c.Notes, &x.notes) != nil || x.notes.Rule != recordRule || x.notes.Basis != basis(v, s):
@@ -121,6 +123,8 @@ func (s *short) trouble(r *Report) error {
 		return &whole{s.spoilt}
 	case len(r.Skipped) > 0:
 		return &whole{"files cannot be indexed"}
+	case len(r.Version.Warnings()) > 0:
+		return &whole{lostPart}
 	}
 	return nil
 }
@@ -148,10 +152,19 @@ func (r *run) latest(ctx context.Context) (*overlay.Version, error) {
 	return r.reach(ctx, v)
 }
 
-// reach is the version with the lists that have files which came. Where the files are not on the roll, the lists that are need not be looked into.
+// reach is the version with the lists that have files which came.
 func (r *run) reach(ctx context.Context, v *overlay.Version) (*overlay.Version, error) {
+	v, err := r.look(ctx, v)
+	if err == nil && len(v.Warnings()) > 0 {
+		err = &whole{lostPart}
+	}
+	return v, err
+}
+
+// look is reach. Where the files are not on the roll, the lists that are need not be looked into.
+func (r *run) look(ctx context.Context, v *overlay.Version) (*overlay.Version, error) {
 	paths, rolls := r.paths(), v.Derived(RollKind)
-	if len(rolls) == 0 || len(r.short.notes.Rolled) == 0 {
+	if len(rolls) == 0 || rollName(rolls[0].Len, rolls[0].CRC) != r.short.notes.Roll {
 		return v.Reach(ctx, paths, nil)
 	}
 	if !r.short.off {
@@ -205,7 +218,7 @@ func (s *short) parcels(ctx context.Context, v *overlay.Version) (*overlay.Versi
 		return nil, nil, err
 	}
 	if len(v.Warnings()) > 0 {
-		return nil, nil, &whole{"a part of the overlay cannot be read"}
+		return nil, nil, &whole{lostPart}
 	}
 	parcels, _ := parcelsOf(v, usualTiers)
 	return v, parcels, nil

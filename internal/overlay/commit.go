@@ -111,8 +111,8 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 			return nil, notConflict(err)
 		}
 	}
-	if d.changed && slices.ContainsFunc(changes, lowers) {
-		d.header.Lowered = d.header.Version
+	if d.changed {
+		d.lowered(changes)
 	}
 	if !d.changed {
 		d.receipt.Version = base

@@ -3,6 +3,7 @@ package overlay
 import (
 	"context"
 	"encoding/json"
+	"slices"
 )
 
 // Complete is the record of a sync that found the indexes complete: every file of a snapshot of the table was covered, or was one that an index
@@ -56,6 +57,16 @@ func Sparing(c Change) Change {
 		return c
 	}
 	return sparing{c}
+}
+
+// lowered notes whether the draft may lack something. Of a base that does not tell, a Skomer made it that knows no records: it may.
+func (d *draft) lowered(changes []Change) {
+	switch h := &d.header; {
+	case slices.ContainsFunc(changes, lowers):
+		h.Lowered = h.Version
+	case h.Lowered == 0:
+		h.Lowered = h.Version - 1
+	}
 }
 
 // lowers reports whether a change may take something away.

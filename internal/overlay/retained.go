@@ -132,6 +132,10 @@ func (o *Overlay) Names(ctx context.Context, versions []Object, known *Version, 
 		chunks: map[string]*chunk{}, lists: map[string]*derivedList{},
 	}
 	if known != nil {
+		known, err := known.Full(ctx)
+		if err != nil {
+			return nil, err
+		}
 		g.add(known)
 		versions = slices.DeleteFunc(slices.Clone(versions), func(v Object) bool { return v.Number == known.number })
 	}
