@@ -28,9 +28,15 @@ func TestU25SyncCostsWhatChanged(t *testing.T) {
 		require.NoError(t, err)
 		sizes = append(sizes, more)
 	}
-	few := costOfOneFile(t, 50)
+	t.Run("zonemap", func(t *testing.T) { requireOneCost(t, "zonemap(v)", sizes) })
+	t.Run("bloom", func(t *testing.T) { requireOneCost(t, "bloom(v)", sizes[1:]) }) // an artifact a file: lists are long
+}
+
+func requireOneCost(t *testing.T, expr string, sizes []int) {
+	t.Helper()
+	few := costOfOneFile(t, expr, 50)
 	for _, n := range sizes {
-		many := costOfOneFile(t, n)
+		many := costOfOneFile(t, expr, n)
 		for i, how := range []string{"following", "cold"} {
 			a, b := few[i], many[i]
 			requests := float64(b.Requests()) / float64(a.Requests())
@@ -43,7 +49,7 @@ func TestU25SyncCostsWhatChanged(t *testing.T) {
 }
 
 // costOfOneFile is what 16 syncs of one new file each cost in a table of n files: of a process that goes on, and of one process each.
-func costOfOneFile(t *testing.T, n int) (costs [2]store.Usage) {
+func costOfOneFile(t *testing.T, expr string, n int) (costs [2]store.Usage) {
 	t.Helper()
 	ctx := context.Background()
 	s := newSmall(t)
@@ -72,7 +78,7 @@ func costOfOneFile(t *testing.T, n int) (costs [2]store.Usage) {
 	}
 	table := process()
 	require.NoError(t, table.Mount(ctx))
-	_, err = table.AddIndex(ctx, "zonemap(v)")
+	_, err = table.AddIndex(ctx, expr)
 	require.NoError(t, err)
 	synced(t, table, skomer.SyncOptions{})
 	s.add(t, v...)

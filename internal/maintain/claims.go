@@ -64,7 +64,7 @@ func announce(ctx context.Context, o *overlay.Overlay, planned *overlay.Version,
 	if err != nil || planned == nil {
 		return c, err
 	}
-	now, err := o.Latest(ctx)
+	now, err := o.Lean(ctx)
 	if err == nil && !erasedSince(now, planned) {
 		return c, nil
 	}

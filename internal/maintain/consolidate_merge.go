@@ -59,7 +59,7 @@ func (w *consolidation) merge(ctx context.Context, task []parcel) (done bool, er
 		return false, err
 	}
 	defer func() { err = errors.Join(err, claim.end(ctx)) }()
-	now, err := w.Overlay.Latest(ctx)
+	now, err := w.Overlay.Lean(ctx)
 	if err != nil || erasedSince(now, w.version) {
 		return false, err
 	}
