@@ -110,6 +110,9 @@ func (r *run) syncNew(ctx context.Context) error {
 	if err := r.short.trouble(&r.report); err != nil {
 		return err
 	}
+	if len(r.missing(r.report.Version)) > 0 {
+		return &whole{"files that came could not all be indexed"}
+	}
 	if err := r.phases(ctx); err != nil {
 		return err
 	}
