@@ -97,7 +97,7 @@ func descends(history []lake.SnapshotInfo, id, from int64) bool {
 	for i := range history {
 		parents[history[i].ID] = history[i].Parent
 	}
-	for range len(history) {
+	for range history {
 		if id == from {
 			return true
 		}

@@ -3,7 +3,6 @@ package skomer_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -245,17 +244,5 @@ func bases(paths []string) (out []string) {
 	for _, p := range paths {
 		out = append(out, filepath.Base(p))
 	}
-	return out
-}
-
-// notesOf is the record of an overlay's last sync, if it holds.
-func notesOf(t *testing.T, v *overlay.Version) map[string]any {
-	t.Helper()
-	c, ok := v.Complete()
-	if !ok {
-		return nil
-	}
-	var out map[string]any
-	require.NoError(t, json.Unmarshal(c.Notes, &out))
 	return out
 }

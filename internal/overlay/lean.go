@@ -62,6 +62,9 @@ func (v *Version) with() *Version {
 	return out
 }
 
+// asFarAsItGoes tells that there is no list to be read yet.
+func (v *Version) asFarAsItGoes() bool { return !v.partial || v.broken != nil }
+
 // settle ends the making of a version some of whose chunks may be unread.
 func (v *Version) settle() *Version {
 	v.partial = slices.ContainsFunc(v.views, func(w view) bool { return w.unread })
@@ -74,7 +77,7 @@ func (v *Version) settle() *Version {
 // and seem right can hide an artifact from the version. Chunks that without accepts, which may be nil, have none of the files, as the caller
 // knows.
 func (v *Version) Reach(ctx context.Context, paths []string, without func(Chunk) bool) (*Version, error) {
-	if !v.partial || v.broken != nil {
+	if v.asFarAsItGoes() {
 		return v, nil
 	}
 	keys := map[pathKey]bool{}
@@ -240,7 +243,7 @@ type touching interface {
 
 // suited is the version with the chunks that the changes look at.
 func (v *Version) suited(ctx context.Context, changes []Change) (*Version, error) {
-	if !v.partial || v.broken != nil {
+	if v.asFarAsItGoes() {
 		return v, nil
 	}
 	var paths []string
@@ -278,7 +281,7 @@ func (p *publish) touches() (paths []string, keys []Key) {
 	return paths, keys
 }
 
-func (c retire) touches() (paths []string, keys []Key)  { return nil, c.keys }
+func (c retire) touches() (paths []string, keys []Key)  { return nil, c.keys } //nolint:unparam // others have paths
 func (c derive) touches() (paths []string, keys []Key)  { return nil, nil }
 func (s synced) touches() (paths []string, keys []Key)  { return nil, nil }
 func (compact) touches() (paths []string, keys []Key)   { return nil, nil }
