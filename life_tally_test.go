@@ -36,7 +36,11 @@ func (a *tally) report(t *testing.T, steps int) {
 	if least < 5 {
 		return // too short for everything to happen
 	}
-	for _, op := range []string{"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "erase", "rollback", "purge", "silence", "resume", "table: append", "table: compact", "table: update", "table: overwrite"} {
+	for _, op := range []string{
+		"sync", "add", "drop", "unmount", "reopen", "query", "sweep", "consolidate", "repair", "scrub", "reindex", "vacuum", "erase", "rollback", "purge",
+		"silence", "resume", "table: append", "table: delete", "table: update", "table: overwrite", "table: compact", "table: remove", "table: rename",
+		"table: add", "table: drop", "table: promote", "table: partition", "table: expire", "table: back", "table: orphans",
+	} {
 		require.GreaterOrEqual(t, a.ops[op], least, op)
 	}
 	require.Positive(t, a.ops["value map"])

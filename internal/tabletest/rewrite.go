@@ -83,7 +83,7 @@ func (e *Evolving) RemoveOrphans(t testing.TB) (removed int) {
 		}
 	}
 	e.written = slices.DeleteFunc(e.written, func(path string) bool { return !live[path] })
-	e.did("remove %d orphans", removed)
+	e.did("orphans removed: %d", removed)
 	return removed
 }
 
