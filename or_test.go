@@ -23,8 +23,10 @@ func orTable(t *testing.T, files int, exprs ...string) (table *skomer.Table, pat
 	t.Helper()
 	ctx, dir := context.Background(), t.TempDir()
 	schema := &column.Schema{Fields: []column.Field{
-		{ID: 1, Name: "id", Type: column.Of(column.Long)}, {ID: 2, Name: "part", Type: column.Of(column.Long)},
-		{ID: 3, Name: "other", Type: column.Of(column.Long)}, {ID: 4, Name: "name", Type: column.Of(column.String)},
+		{ID: 1, Name: "id", Type: column.Of(column.Long)},
+		{ID: 2, Name: "part", Type: column.Of(column.Long)},
+		{ID: 3, Name: "other", Type: column.Of(column.Long)},
+		{ID: 4, Name: "name", Type: column.Of(column.String)},
 	}}
 	w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: schema})
 	require.NoError(t, err)
