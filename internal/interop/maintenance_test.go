@@ -319,7 +319,10 @@ func (l *life) live() {
 	l.clean()
 	require.Less(l, l.opened, l.files*2/3)
 	for _, expr := range maintained {
-		require.True(l, l.used[expr], "%s was not used in any answer", expr)
+		if l.used[expr] || strings.HasPrefix(expr, "zonemap") || strings.HasPrefix(expr, "valueset") {
+			continue // where manifests, or the exact rows of another index, leave these nothing to say they do not count as used
+		}
+		l.Errorf("%s was not used in any answer", expr)
 	}
 }
 

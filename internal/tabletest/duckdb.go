@@ -8,7 +8,7 @@ import (
 )
 
 // DuckDB renders a predicate in DuckDB's SQL; ok is false where DuckDB has another opinion by design: it orders NaN above all
-// other values, its list_contains knows no null elements, and it has no zoned nanoseconds.
+// other values, its list_contains knows no null elements, its ~ matches whole texts, and it has no zoned nanoseconds.
 func DuckDB(e Expr) (sql string, ok bool) {
 	switch e := e.(type) {
 	case not:
@@ -30,11 +30,11 @@ func DuckDB(e Expr) (sql string, ok bool) {
 		list[i] = duckLiteral(t.leaf.Element(), v)
 	}
 	switch {
-	case t.leaf.Element().Kind.Floating() && t.op != "NULL", t.leaf.Element().Kind == column.TimestampNZ, t.op == "CONTAINS":
+	case t.leaf.Element().Kind.Floating() && t.op != "NULL", t.leaf.Element().Kind == column.TimestampNZ, t.op == "CONTAINS", t.op == "~", t.op == "~*":
 		return "false", false
 	case t.op == "IN":
 		return name + " IN (" + strings.Join(list, ", ") + ")", true
-	case t.op == "NULL" || t.op == "PREFIX" || t.op == "LIKE":
+	case t.op == "NULL" || t.op == "PREFIX" || t.op == "LIKE" || t.op == "ILIKE":
 		return e.SQL(), true
 	default:
 		return name + " " + t.op + " " + list[0], true

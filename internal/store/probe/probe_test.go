@@ -53,7 +53,7 @@ func TestStoresThatAreWell(t *testing.T) {
 }
 
 func TestInteropAzureIsWell(t *testing.T) {
-	well(t, azure.New(azuretest.Start(t, nil, "c").Options), "abfss://c@account.dfs.core.windows.net/")
+	well(t, azure.New(azuretest.Start(t, nil, "checks").Options), "abfss://checks@account.dfs.core.windows.net/")
 }
 
 // careless ignores all conditions, as some servers do.
