@@ -49,6 +49,7 @@ func serve(t *testing.T, program string) string {
 	args := []string{
 		"server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-dir=" + dir, "-master.telemetry=false",
 		"-volume.max=20", "-master.volumeSizeLimitMB=64", "-filer", "-s3", "-s3.config=" + identities,
+		"-s3.port.iceberg=0", "-s3.port.lance=0", // both listen on fixed ports, so that two servers would not start side by side
 	}
 	var port int
 	for _, name := range []string{"master.port", "volume.port", "filer.port", "s3.port"} {
