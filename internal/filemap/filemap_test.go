@@ -297,11 +297,11 @@ func TestMergeOfOtherGranules(t *testing.T) {
 
 // TestAHashOfZeroIsAHash: the one long whose hash is 0, in the first granule of the first file.
 func TestAHashOfZeroIsAHash(t *testing.T) {
-	v := column.IntValue(column.Long, -899171273831394503)
+	first, v := column.IntValue(column.Long, 1), column.IntValue(column.Long, -899171273831394503)
 	require.Zero(t, Hash(column.AppendKey(nil, v)))
 	x := &table{
-		typ: column.Of(column.Long), files: []File{{Path: PathKey("a"), Size: 1, Records: 1, Tag: "t"}}, pages: [][]uint32{{0}},
-		values: [][]*column.Value{{&v}},
+		typ: column.Of(column.Long), files: []File{{Path: PathKey("a"), Size: 1, Records: 2, Tag: "t"}}, pages: [][]uint32{{0}},
+		values: [][]*column.Value{{&first, &v}},
 	}
 	check(t, x.build(t, it.Rand(t), 1<<20), x)
 }
