@@ -13,7 +13,6 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/tabletest"
@@ -29,11 +28,7 @@ func secretTable(t *testing.T, dir string) {
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
 	write := func(name string, schema *column.Schema, rows ...tabletest.Row) lakewrite.File {
-		path := filepath.Join(dir, "data", name)
-		require.NoError(t, tabletest.WriteParquet(path, schema, rows, tabletest.Layout{RowsPerGroup: 10, PageBytes: 100, PageVersion: 1}))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		return lakewrite.File{Path: path, Format: facts.Parquet, Records: int64(len(rows)), Size: info.Size()}
+		return smallFile(t, filepath.Join(dir, "data", name), schema, rows)
 	}
 	for i, last := range []string{"b", erasedSecret, "c"} {
 		_, err := w.Append(t.Context(), write(fmt.Sprint(i, ".parquet"), schema, tabletest.Row{{Val: column.StringValue("a")}}, tabletest.Row{{Val: column.StringValue(last)}}))

@@ -34,6 +34,15 @@ func below(t *testing.T, root, value string) (n int) {
 	return n
 }
 
+// smallFile writes a data file of few rows.
+func smallFile(t *testing.T, path string, schema *column.Schema, rows []tabletest.Row) lakewrite.File {
+	t.Helper()
+	require.NoError(t, tabletest.WriteParquet(path, schema, rows, tabletest.Layout{RowsPerGroup: 10, PageBytes: 100, PageVersion: 1}))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	return lakewrite.File{Path: path, Format: facts.Parquet, Records: int64(len(rows)), Size: info.Size()}
+}
+
 // Manifests state bounds, which are values. What an overlay keeps of manifests forgets them too, as do the caches of the process.
 func TestEraseForgetsTheBoundsThatManifestsState(t *testing.T) {
 	ctx, secret := t.Context(), "zzz-the-greatest-of-all"
@@ -43,11 +52,7 @@ func TestEraseForgetsTheBoundsThatManifestsState(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data"), 0o755))
 	write := func(name string, schema *column.Schema, rows ...tabletest.Row) lakewrite.File {
-		path := filepath.Join(dir, "data", name)
-		require.NoError(t, tabletest.WriteParquet(path, schema, rows, tabletest.Layout{RowsPerGroup: 10, PageBytes: 100, PageVersion: 1}))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		return lakewrite.File{Path: path, Format: facts.Parquet, Records: int64(len(rows)), Size: info.Size()}
+		return smallFile(t, filepath.Join(dir, "data", name), schema, rows)
 	}
 	for i, last := range []string{"b", secret, "c"} {
 		f := write(fmt.Sprint(i, ".parquet"), schema, tabletest.Row{{Val: column.StringValue("a")}}, tabletest.Row{{Val: column.StringValue(last)}})
