@@ -270,7 +270,7 @@ func TestFollow(t *testing.T) {
 	done := make(chan error)
 	go func() {
 		done <- table.Follow(ctx, skomer.FollowOptions{Every: 5 * time.Millisecond, Synced: func(r *skomer.SyncReport, err error) {
-			if r != nil && r.Swept != nil {
+			if err == nil && r.Swept != nil {
 				swept++
 			}
 			reports <- err
