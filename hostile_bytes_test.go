@@ -18,7 +18,9 @@ func TestDamagedOverlays(t *testing.T) {
 		made.Append(t, 4, 200)
 		made.Append(t, 3, 200)
 		overlays := filepath.Join(dir, "overlays")
-		indexed(t, open(t, made.Dir, overlays), declarations(rng, made.Schema)...)
+		builder := open(t, made.Dir, overlays)
+		indexed(t, builder, declarations(rng, made.Schema)...)
+		builder.Close() // its head is written
 		var objects []string
 		_ = filepath.WalkDir(overlays, func(p string, d fs.DirEntry, err error) error {
 			if err == nil && d.Type().IsRegular() {

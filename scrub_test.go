@@ -63,6 +63,7 @@ type ofEveryKind struct {
 	*smallTable
 	record *recorded // of the reads of the table opened last
 	values []int64
+	opened []*skomer.Table
 }
 
 func newOfEveryKind(t *testing.T) *ofEveryKind {
@@ -92,21 +93,29 @@ func newOfEveryKind(t *testing.T) *ofEveryKind {
 // open opens the table in a client of its own.
 func (s *ofEveryKind) open(t *testing.T) *skomer.Table {
 	t.Helper()
-	record := &recorded{read: map[string][]bool{}}
+	record := &recorded{Store: local.New(), read: map[string][]bool{}}
 	s.record = record
 	files := lake.LocalFiles()
 	c, err := skomer.New(skomer.Config{
 		OverlayRoot: s.overlays(), MinPlannedFiles: -1, MinPlannedScanBytes: -1, CacheBytes: 32 << 20, MaxStaleness: 1,
 	}.WithStores(files, func(location string) (store.Store, string, error) {
-		st, key, err := files(location)
-		record.Store = st
+		_, key, err := files(location)
 		return record, key, err
 	}).WithSelectFrom(1))
 	require.NoError(t, err)
 	table, err := c.Open(context.Background(), s.Location(), skomer.TableOptions{})
 	require.NoError(t, err)
 	t.Cleanup(table.Close)
+	s.opened = append(s.opened, table)
 	return table
+}
+
+// settle waits until no table that was opened writes anything any more: heads are written behind commits.
+func (s *ofEveryKind) settle() {
+	for _, table := range s.opened {
+		table.Close()
+	}
+	s.opened = nil
 }
 
 // named is the objects below the overlay without those that no version names: declarations, the hint, and other versions than the newest.
