@@ -55,14 +55,16 @@ func TestMemoryOfWideRows(t *testing.T) {
 	}
 	table := clientOf(t, skomer.Config{OverlayRoot: t.TempDir(), Memory: 128 << 20, CacheBytes: 8 << 20}, w.Location())
 	runtime.GC()
-	var base, m runtime.MemStats
+	var base runtime.MemStats
 	runtime.ReadMemStats(&base)
-	peak := uint64(0)
-	stop := make(chan bool)
+	stop, most := make(chan bool), make(chan uint64)
 	go func() {
+		var m runtime.MemStats
+		peak := uint64(0)
 		for {
 			select {
 			case <-stop:
+				most <- peak
 				return
 			case <-time.After(5 * time.Millisecond):
 				runtime.ReadMemStats(&m)
@@ -78,6 +80,7 @@ func TestMemoryOfWideRows(t *testing.T) {
 		n += b.Rows
 	}
 	close(stop)
+	peak := <-most
 	t.Logf("%d rows, peak %d MiB over %d MiB", n, peak>>20, base.HeapAlloc>>20)
 	if peak > 512<<20 {
 		t.Errorf("peak of %d MiB with 128 MiB allowed", peak>>20)

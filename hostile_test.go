@@ -182,9 +182,10 @@ func TestBatchesAsAnIterator(t *testing.T) {
 		}
 		_ = query().Each(context.Background(), func(*skomer.Batch) error { return errors.New("no") })
 	}
-	time.Sleep(100 * time.Millisecond)
-	if after := runtime.NumGoroutine(); after > before+3 {
-		t.Errorf("%d goroutines before, %d after", before, after)
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+3; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+		}
 	}
 	done := make(chan bool)
 	go func() {
@@ -195,7 +196,7 @@ func TestBatchesAsAnIterator(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("Goexit in the loop hangs")
 	}
 }

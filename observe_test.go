@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,11 +47,29 @@ func (s constantTags) Stat(ctx context.Context, keys []string) []store.Info {
 	return out
 }
 
+// logBuffer is a log that is read while shadow checks may write to it.
+type logBuffer struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.out.String()
+}
+
 // watched is a table of two files with a Bloom filter, whose client counts, logs and checks every query.
 type watched struct {
 	*skomer.Table
 	metrics *prometheus.Registry
-	log     *bytes.Buffer
+	log     *logBuffer
 	path    string // of a data file that holds v = 20
 }
 
@@ -59,7 +78,7 @@ func watch(t *testing.T, wrap func(store.Store) store.Store) *watched {
 	ctx, dir := context.Background(), t.TempDir()
 	w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: idSchema})
 	require.NoError(t, err)
-	out := &watched{metrics: prometheus.NewRegistry(), log: &bytes.Buffer{}, path: filepath.Join(dir, "table", "data", "a.parquet")}
+	out := &watched{metrics: prometheus.NewRegistry(), log: &logBuffer{}, path: filepath.Join(dir, "table", "data", "a.parquet")}
 	_, err = w.Append(ctx, plain(t, out.path, longs(10, 20, 30, 40)), plain(t, filepath.Join(dir, "table", "data", "b.parquet"), longs(1, 2, 3, 4)))
 	require.NoError(t, err)
 	resolve := func(location string) (store.Store, string, error) { return wrap(local.New()), location, nil }

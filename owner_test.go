@@ -69,7 +69,7 @@ func TestOverlayOfAnotherTable(t *testing.T) {
 // TestFollowEndsWhereTheTableIsAnother: a table that was dropped and made again is another one. The overlay that a process follows it with is
 // that of the first, and stays as it is.
 func TestFollowEndsWhereTheTableIsAnother(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // only a hang takes so long
 	defer cancel()
 	s := newSmall(t)
 	s.add(t, 1, 2, 3)
