@@ -6,6 +6,8 @@ package telemetry
 
 import (
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +30,9 @@ type Metrics struct {
 	coverage                *prometheus.GaugeVec   // table, index
 	shadow                  *prometheus.CounterVec // outcome
 	differences             *prometheus.CounterVec // kind
+
+	mu    sync.Mutex
+	shown map[string]map[string]float64 // coverage that is told, by table
 }
 
 // Cache is a cache that counts.
@@ -70,6 +75,7 @@ func New(r prometheus.Registerer, caches []Cache) (*Metrics, error) {
 		coverage:    gauges("skomer_index_coverage_ratio", "Rows of the current snapshot that the index covers, of all.", "table", "index"),
 		shadow:      by("skomer_shadow_checks_total", "Sampled queries that were run again as scans, by outcome.", "outcome"),
 		differences: by("skomer_shadow_differences_total", "Index kinds whose answer differed from the scan's.", "kind"),
+		shown:       map[string]map[string]float64{},
 	}
 	all := []prometheus.Collector{
 		m.bytesRead, m.bytesWritten, m.requests, m.queries, m.querySeconds, m.accelerated, m.fallback, m.consulted, m.rejected, m.purged,
@@ -151,16 +157,23 @@ func (m *Metrics) Synced(table string, err error, at time.Time) {
 }
 
 // Standing sets how far a table's indexes are behind and what they cover, from 0 to 1 by declaration. Indexes that are gone are
-// forgotten.
+// forgotten; whoever reads the metrics meanwhile sees those that stay.
 func (m *Metrics) Standing(table string, lag time.Duration, coverage map[string]float64) {
 	if m == nil {
 		return
 	}
 	m.lag.WithLabelValues(table).Set(lag.Seconds())
-	m.coverage.DeletePartialMatch(prometheus.Labels{"table": table})
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for index, share := range coverage {
 		m.coverage.WithLabelValues(table, index).Set(share)
 	}
+	for index := range m.shown[table] {
+		if _, stays := coverage[index]; !stays {
+			m.coverage.DeleteLabelValues(table, index)
+		}
+	}
+	m.shown[table] = maps.Clone(coverage)
 }
 
 // Purged counts objects that vacuum deleted.

@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,4 +106,37 @@ func TestNoMetrics(t *testing.T) {
 	m.Standing("t", 0, nil)
 	m.Purged(1)
 	m.Shadow(nil, []string{"bloom"})
+}
+
+// TestCoverageIsNeverMissing: who reads the metrics while they are set again sees every index that stays.
+func TestCoverageIsNeverMissing(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m, err := New(r, nil)
+	require.NoError(t, err)
+	m.Standing("t", 0, map[string]float64{"bloom(a)": 1})
+	var setting sync.WaitGroup
+	stop := make(chan struct{})
+	setting.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				m.Standing("t", 0, map[string]float64{"bloom(a)": 1, fmt.Sprintf("bloom(b%d)", i%3): 0.5})
+			}
+		}
+	})
+	for range 300 {
+		n, err := testutil.GatherAndCount(r, "skomer_index_coverage_ratio")
+		if err != nil || n == 0 {
+			t.Errorf("%d indexes, %v", n, err)
+			break
+		}
+	}
+	close(stop)
+	setting.Wait()
+	m.Standing("t", 0, nil)
+	n, err := testutil.GatherAndCount(r, "skomer_index_coverage_ratio")
+	require.NoError(t, err)
+	require.Zero(t, n)
 }
