@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -160,26 +159,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) error {
 			return err
 		}
 	}
-	errs := make([]error, len(keys))
-	var wg sync.WaitGroup
-	for i, key := range keys {
-		pass, err := s.enter(ctx, key)
-		if err != nil {
-			errs[i] = err
-			break
-		}
-		wg.Go(func() {
-			errs[i] = s.remove(ctx, key)
-			pass.Leave(errs[i])
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.gate.Each(ctx, keys, func(key string) error { return s.remove(ctx, key) })
 }
 
 func (s *Store) remove(ctx context.Context, key string) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
-	"github.com/skomerdb/skomer/internal/store/limit"
 	"github.com/skomerdb/skomer/internal/store/ranges"
 )
 
@@ -120,27 +118,5 @@ func info(key string, size *int64, etag *azcore.ETag, modified *time.Time) store
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
-	out := make([]store.Info, len(keys))
-	var wg sync.WaitGroup
-	for i, key := range keys {
-		_, err := s.object(key)
-		var pass limit.Pass
-		if err == nil {
-			pass, err = s.enter(ctx, key)
-		}
-		if err != nil {
-			out[i] = store.Info{Key: key, Err: err}
-			continue
-		}
-		wg.Go(func() {
-			store.Count(ctx, store.Usage{Heads: 1})
-			info, err := getter{s}.Head(ctx, key)
-			info.Key, info.Err = key, err
-			out[i] = info
-			s.reader.Saw(key, info.Tag, info.Size)
-			pass.Leave(err)
-		})
-	}
-	wg.Wait()
-	return out
+	return s.reader.Stat(ctx, keys)
 }

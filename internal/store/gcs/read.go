@@ -5,12 +5,10 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
-	"github.com/skomerdb/skomer/internal/store/limit"
 	"github.com/skomerdb/skomer/internal/store/ranges"
 )
 
@@ -79,28 +77,7 @@ func (g getter) Head(ctx context.Context, key string) (store.Info, error) {
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
-	out := make([]store.Info, len(keys))
-	var wg sync.WaitGroup
-	for i, key := range keys {
-		_, err := object(key)
-		var pass limit.Pass
-		if err == nil {
-			pass, err = s.enter(ctx, key)
-		}
-		if err != nil {
-			out[i] = store.Info{Key: key, Err: err}
-			continue
-		}
-		wg.Go(func() {
-			store.Count(ctx, store.Usage{Heads: 1})
-			info, err := getter{s}.Head(ctx, key)
-			info.Key, info.Err = key, err
-			out[i] = info
-			pass.Leave(err)
-		})
-	}
-	wg.Wait()
-	return out
+	return s.reader.Stat(ctx, keys)
 }
 
 // List implements store.Store. prefix holds at least the bucket and the slash behind it.
@@ -190,26 +167,7 @@ func (s *Store) Delete(ctx context.Context, keys []string) error {
 			return err
 		}
 	}
-	errs := make([]error, len(keys))
-	var wg sync.WaitGroup
-	for i, key := range keys {
-		pass, err := s.enter(ctx, key)
-		if err != nil {
-			errs[i] = err
-			break
-		}
-		wg.Go(func() {
-			errs[i] = s.remove(ctx, key)
-			pass.Leave(errs[i])
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.gate.Each(ctx, keys, func(key string) error { return s.remove(ctx, key) })
 }
 
 func (s *Store) remove(ctx context.Context, key string) error {

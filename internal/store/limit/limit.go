@@ -111,6 +111,31 @@ func (p Pass) Leave(err error) {
 	g.call()
 }
 
+// Each sends one request of every key, side by side, and waits for all of them. It gives the first error by the order of keys; those
+// behind a key whose request could not be sent, because ctx ended, are not sent either.
+func (g *Gate) Each(ctx context.Context, keys []string, send func(key string) error) error {
+	errs := make([]error, len(keys))
+	var wg sync.WaitGroup
+	for i, key := range keys {
+		pass, err := g.Enter(ctx)
+		if err != nil {
+			errs[i] = fault.About(key, err)
+			break
+		}
+		wg.Go(func() {
+			errs[i] = send(key)
+			pass.Leave(errs[i])
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Throttled reports whether a server asked for fewer requests.
 func Throttled(err error) bool { return fault.Is(err, fault.Exhausted) && fault.Retryable(err) }
 

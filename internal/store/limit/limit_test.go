@@ -121,3 +121,29 @@ func TestThoseWhoWait(t *testing.T) {
 	_, err := g.Enter(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// TestEachSendsAllBehindTheGate: never more at once than the gate lets in, and the first error by the order of keys.
+func TestEachSendsAllBehindTheGate(t *testing.T) {
+	g := New(2)
+	var now, most, sent atomic.Int64
+	err := g.Each(t.Context(), []string{"a", "b", "c", "d", "e"}, func(key string) error {
+		for n, seen := now.Add(1), most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+		}
+		defer now.Add(-1)
+		sent.Add(1)
+		if key == "b" || key == "d" {
+			return fault.New(fault.Denied, key, "no")
+		}
+		return nil
+	})
+	require.Equal(t, "b: no", err.Error())
+	require.EqualValues(t, 5, sent.Load())
+	require.LessOrEqual(t, most.Load(), int64(2))
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = g.Each(ended, []string{"a", "b"}, func(string) error { sent.Add(1); return nil })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Contains(t, err.Error(), "a")
+	require.EqualValues(t, 5, sent.Load())
+}

@@ -97,6 +97,34 @@ func (r *Reader) Fetch(ctx context.Context, reads []store.Read) []store.Result {
 	return out
 }
 
+// Stat does what store.Store says of it.
+func (r *Reader) Stat(ctx context.Context, keys []string) []store.Info {
+	out := make([]store.Info, len(keys))
+	var wg sync.WaitGroup
+	for i, key := range keys {
+		err := r.Check(key)
+		var pass limit.Pass
+		if err == nil {
+			pass, err = r.Gate.Enter(ctx)
+			err = fault.About(key, err)
+		}
+		if err != nil {
+			out[i] = store.Info{Key: key, Err: err}
+			continue
+		}
+		wg.Go(func() {
+			store.Count(ctx, store.Usage{Heads: 1})
+			info, err := r.Backend.Head(ctx, key)
+			info.Key, info.Err = key, err
+			out[i] = info
+			r.Saw(key, info.Tag, info.Size)
+			pass.Leave(err)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
 func (r *Reader) plan(read store.Read) *pending {
 	p := &pending{read: read}
 	if p.err = r.Check(read.Key); p.err != nil {

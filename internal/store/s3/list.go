@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/store"
-	"github.com/skomerdb/skomer/internal/store/limit"
 )
 
 // pageMost is how many objects one request lists or deletes at most.
@@ -20,32 +18,7 @@ const pageMost = 1000
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, keys []string) []store.Info {
-	out := make([]store.Info, len(keys))
-	var used store.Counter
-	var wg sync.WaitGroup
-	for i, key := range keys {
-		p, err := object(key)
-		var pass limit.Pass
-		if err == nil {
-			pass, err = s.enter(ctx, key)
-		}
-		if err != nil {
-			out[i] = store.Info{Key: key, Err: err}
-			continue
-		}
-		wg.Go(func() {
-			client, err := s.connect()
-			if err == nil {
-				used.Add(store.Usage{Heads: 1})
-				out[i], err = s.stat(ctx, client, key, p)
-			}
-			out[i].Key, out[i].Err = key, err
-			pass.Leave(err)
-		})
-	}
-	wg.Wait()
-	store.Count(ctx, used.Usage())
-	return out
+	return s.reader.Stat(ctx, keys)
 }
 
 func (s *Store) stat(ctx context.Context, client *s3.Client, key string, p place) (store.Info, error) {
