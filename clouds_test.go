@@ -35,6 +35,7 @@ func (c cloud) config() skomer.Config {
 		Catalogs: map[string]map[string]string{"remote": c.reader}, DefaultCatalog: "remote",
 		OverlayRoot: c.overlay, OverlayStore: c.owner,
 		MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1, CacheBytes: 32 << 20,
+		OverlayWait: time.Minute, // this server is not silent, though the machine may be busy
 	}
 }
 

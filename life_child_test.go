@@ -234,7 +234,7 @@ func (s *stopping) Delete(ctx context.Context, keys []string) (err error) {
 
 // do does one command.
 func (p *lifeProcess) do(c lifeCommand) (r lifeResult, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // it may be paused, and the machine busy
 	defer cancel()
 	p.calm.Store(!c.Faults)
 	if p.table == nil {

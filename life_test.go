@@ -65,7 +65,7 @@ func (l *life) wait(i int) (r lifeResult, ended bool) {
 		if time.Since(began) > 2*time.Second {
 			l.wake() // it may wait for what a paused process has begun
 		}
-		if time.Since(began) > 50*time.Second {
+		if time.Since(began) > 2*time.Minute { // only a hang takes so long
 			if w.cmd != nil {
 				_ = w.cmd.Process.Signal(syscall.SIGQUIT) // it shows where it stands
 				time.Sleep(3 * time.Second)

@@ -95,6 +95,7 @@ func TestUnreachableOverlay(t *testing.T) {
 	check(open(c), true)
 	require.Less(t, out.asked.Load(), asked+4, "what was silent a moment ago is not asked again, though a request may still have been under way")
 
+	asked = out.asked.Load()
 	_, err = table.Status(ctx)
 	require.Equal(t, fault.Unreachable, fault.ClassOf(err), "%v", err)
 	require.Contains(t, fault.FixOf(err), strings.TrimPrefix(server.Options.Endpoint, "http://"))
