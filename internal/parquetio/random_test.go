@@ -27,9 +27,16 @@ func seeds(t *testing.T, rounds int, work func(t *testing.T, g generator)) {
 	}
 	for i := range uint64(rounds) {
 		seed := start + i
-		work(t, generator{rand.New(rand.NewPCG(seed, 1))})
+		func() {
+			defer func() { // also where work ends the test
+				if t.Failed() {
+					t.Logf("replay with SKOMER_SEED=%d go test ./internal/parquetio -run '^%s$'", seed, t.Name())
+				}
+			}()
+			work(t, generator{rand.New(rand.NewPCG(seed, 1))})
+		}()
 		if t.Failed() {
-			t.Fatalf("replay with SKOMER_SEED=%d go test ./internal/parquetio -run '^%s$'", seed, t.Name())
+			t.FailNow()
 		}
 	}
 }
