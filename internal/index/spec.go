@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -29,6 +30,9 @@ func OneColumn(kind string, cols []column.Path) (Encoding, error) {
 // ExprParam is the key under which a definition's parameters hold the expression of its column. It is no parameter of a kind.
 const ExprParam = "expr"
 
+// ParamCap is the key of the parameter that CapParam reads.
+const ParamCap = "cap"
+
 // KnownParams fails when params has a key that is not among known, ExprParam apart.
 func KnownParams(kind string, params Params, known ...string) error {
 	keys := make([]string, 0, len(params))
@@ -47,6 +51,21 @@ func KnownParams(kind string, params Params, known ...string) error {
 		return err.WithFix("parameters of %s: %v", kind, known)
 	}
 	return nil
+}
+
+// CapParam is the most distinct values that a kind keeps where it has such a parameter: 1 to most, or without a word def. Columns
+// with more are better served by the kind instead.
+func CapParam(kind string, params Params, def, most int, instead string) (int, error) {
+	text, ok := params[ParamCap]
+	if !ok {
+		return def, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, fault.New(fault.Invalid, kind, "%s=%s is not a number of values from 1 to %d", ParamCap, text, most).
+			WithFix("write for example %s=%d; columns with more values are better served by %s", ParamCap, def, instead)
+	}
+	return n, nil
 }
 
 // About reports whether the leaf tests the one indexed column.

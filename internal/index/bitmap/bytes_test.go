@@ -38,7 +38,7 @@ The column of inline.v1 with a dictionary in pages of about 30 bytes at the end 
 
 func TestGoldenTooMany(t *testing.T) {
 	c := it.Of(str, "a", "b", nil)
-	spec := index.Spec{Columns: []column.Path{it.Path(str)}, Rows: 3, RowGroups: []uint32{0}, Pages: []uint32{0}, Params: index.Params{paramCap: "1"}}
+	spec := index.Spec{Columns: []column.Path{it.Path(str)}, Rows: 3, RowGroups: []uint32{0}, Pages: []uint32{0}, Params: index.Params{index.ParamCap: "1"}}
 	a := it.Build(t, rand.New(rand.NewPCG(1, 1)), Kind{}, &c, spec, index.Budget{})
 	it.Golden(t, "toomany.v1", `
 string [a b null], cap=1: 03 rows, 01 null and its unit, 00 too many values`, a)

@@ -121,13 +121,13 @@ func TestReadsTheSmallerSide(t *testing.T) {
 
 func TestTooManyIsMaybe(t *testing.T) {
 	c := it.Of(long, 1, 2, 3, nil)
-	x := it.OpenWith(t, Kind{}, c, index.Params{paramCap: "2"})
+	x := it.OpenWith(t, Kind{}, c, index.Params{index.ParamCap: "2"})
 	if v := x.Ask(it.Test(long, predicate.Equal, 99)); v.May.Count() < 3 || !v.Must.Empty() {
 		t.Errorf("must %s, may %s", v.Must, v.May)
 	}
 	x.Keeps(it.Not(it.Test(long, predicate.Equal, 1)), 0, 1, 2)
 	x.Finds(it.Test(long, predicate.IsNull), 3)
-	it.OpenWith(t, Kind{}, c, index.Params{paramCap: "3"}).Finds(it.Test(long, predicate.Equal, 99))
+	it.OpenWith(t, Kind{}, c, index.Params{index.ParamCap: "3"}).Finds(it.Test(long, predicate.Equal, 99))
 	long := strings.Repeat("x", byteCap(defaultCap)+1)
 	y := it.Open(t, Kind{}, it.Of(str, long, "a", nil))
 	y.Finds(it.Test(str, predicate.IsNull), 2)
@@ -139,11 +139,11 @@ func TestTooManyIsMaybe(t *testing.T) {
 func TestCapIsChecked(t *testing.T) {
 	path := []column.Path{it.Path(long)}
 	for _, bad := range []string{"0", "-1", "x", "16385", "1.5"} {
-		if err := (Kind{}).Check(path, index.Params{paramCap: bad}); !fault.Is(err, fault.Invalid) {
+		if err := (Kind{}).Check(path, index.Params{index.ParamCap: bad}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("cap=%s: %v", bad, err)
 		}
 	}
-	if err := (Kind{}).Check(path, index.Params{paramCap: "16384"}); err != nil {
+	if err := (Kind{}).Check(path, index.Params{index.ParamCap: "16384"}); err != nil {
 		t.Error(err)
 	}
 }

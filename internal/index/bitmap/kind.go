@@ -1,17 +1,13 @@
 package bitmap
 
 import (
-	"strconv"
-
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
 const (
-	name     = "bitmap"
-	paramCap = "cap"
+	name = "bitmap"
 	// defaultCap is where the sets of a file of a million rows hold some 250 rows each: beyond it they are lists of single rows,
 	// which the ordered index keeps smaller.
 	defaultCap = 4096
@@ -35,7 +31,7 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
-	if err := index.KnownParams(name, params, paramCap); err != nil {
+	if err := index.KnownParams(name, params, index.ParamCap); err != nil {
 		return err
 	}
 	_, err := valueCap(params)
@@ -43,16 +39,7 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 }
 
 func valueCap(params index.Params) (int, error) {
-	text, ok := params[paramCap]
-	if !ok {
-		return defaultCap, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxCap {
-		return 0, fault.New(fault.Invalid, name, "cap=%s is not a number of values from 1 to %d", text, maxCap).
-			WithFix("write for example cap=%d; columns with more values are better served by ordered", defaultCap)
-	}
-	return n, nil
+	return index.CapParam(name, params, defaultCap, maxCap, "ordered")
 }
 
 // ListsValues is true.

@@ -24,7 +24,7 @@ func TestLawOfPages(t *testing.T) {
 func TestLawOfSmallCap(t *testing.T) {
 	vague := 0
 	law := indextest.Law{
-		Kind: Kind{}, MaxWaves: 2, Columns: 180, Params: index.Params{paramCap: "40"},
+		Kind: Kind{}, MaxWaves: 2, Columns: 180, Params: index.Params{index.ParamCap: "40"},
 		Weak: func(l *predicate.Leaf, c *indextest.Column) bool {
 			keys := map[string]bool{}
 			for _, v := range c.Values {

@@ -16,7 +16,7 @@ func sample(t testing.TB, k Kind) (it.Artifact, uint32) {
 	t.Helper()
 	c := it.Of(double, 1.0, nil, 2.5, nan, 1.0, nil, nil, 1.0, 2.0, 3.0, 1.5)
 	cuts := []uint32{0, 5, 7, 10}
-	spec := index.Spec{Columns: []column.Path{it.Path(double)}, Rows: 11, RowGroups: cuts, Pages: cuts, Params: index.Params{paramCap: "2"}}
+	spec := index.Spec{Columns: []column.Path{it.Path(double)}, Rows: 11, RowGroups: cuts, Pages: cuts, Params: index.Params{index.ParamCap: "2"}}
 	return it.Build(t, rand.New(rand.NewPCG(1, 1)), k, &c, spec, index.Budget{}), 11
 }
 

@@ -74,16 +74,16 @@ func TestLikeIsTriedOnEveryValue(t *testing.T) {
 
 func TestTooManyIsMaybe(t *testing.T) {
 	c := it.Of(long, 1, 2, 3, 4, 4, 4, nil)
-	x := it.OpenWith(t, Kind{}, c, index.Params{paramCap: "2"}, 0, 3, 6)
+	x := it.OpenWith(t, Kind{}, c, index.Params{index.ParamCap: "2"}, 0, 3, 6)
 	x.Keeps(it.Test(long, predicate.Equal, 99), 0, 1, 2)
 	x.Keeps(it.Test(long, predicate.Equal, 4), 0, 1, 2, 3, 4, 5)
 	x.Keeps(it.Not(it.Test(long, predicate.Less, 100)), 0, 1, 2)
 	x.Finds(it.Test(long, predicate.IsNull), 6)
 
-	all := it.OpenWith(t, Kind{}, it.Of(long, 1, 2), index.Params{paramCap: "2"})
+	all := it.OpenWith(t, Kind{}, it.Of(long, 1, 2), index.Params{index.ParamCap: "2"})
 	all.Finds(it.Test(long, predicate.Equal, 3))
 	a, err := it.TryBuild(it.Rand(t), Kind{}, &c, index.Spec{
-		Columns: []column.Path{it.Path(long)}, Params: index.Params{paramCap: "2"}, Rows: 7, RowGroups: []uint32{0}, Pages: []uint32{0},
+		Columns: []column.Path{it.Path(long)}, Params: index.Params{index.ParamCap: "2"}, Rows: 7, RowGroups: []uint32{0}, Pages: []uint32{0},
 	}, index.Budget{})
 	if err != nil || a.Root != nil || !strings.Contains(a.Reason, "more than 2 distinct values") {
 		t.Errorf("kept %d bytes, %q, %v", len(a.Root), a.Reason, err)
@@ -100,11 +100,11 @@ func TestLongValuesAreTooMany(t *testing.T) {
 func TestCapIsChecked(t *testing.T) {
 	path := []column.Path{it.Path(long)}
 	for _, bad := range []string{"0", "-1", "x", "16385", "1.5"} {
-		if err := (Kind{}).Check(path, index.Params{paramCap: bad}); !fault.Is(err, fault.Invalid) {
+		if err := (Kind{}).Check(path, index.Params{index.ParamCap: bad}); !fault.Is(err, fault.Invalid) {
 			t.Errorf("cap=%s: %v", bad, err)
 		}
 	}
-	if err := (Kind{}).Check(path, index.Params{paramCap: "16384"}); err != nil {
+	if err := (Kind{}).Check(path, index.Params{index.ParamCap: "16384"}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,17 +1,13 @@
 package valueset
 
 import (
-	"strconv"
-
 	"github.com/skomerdb/skomer/internal/column"
-	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/predicate"
 )
 
 const (
-	name     = "valueset"
-	paramCap = "cap"
+	name = "valueset"
 	// defaultCap lists the values of a category, a status or a day. Sets larger than this are seldom without the value asked for,
 	// and cost more to read than a Bloom filter's 4 KiB unit.
 	defaultCap = 1024
@@ -27,7 +23,7 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 	if _, err := index.OneColumnOrElement(name, cols); err != nil {
 		return err
 	}
-	if err := index.KnownParams(name, params, paramCap); err != nil {
+	if err := index.KnownParams(name, params, index.ParamCap); err != nil {
 		return err
 	}
 	_, err := valueCap(params)
@@ -35,16 +31,7 @@ func (Kind) Check(cols []column.Path, params index.Params) error {
 }
 
 func valueCap(params index.Params) (int, error) {
-	text, ok := params[paramCap]
-	if !ok {
-		return defaultCap, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxCap {
-		return 0, fault.New(fault.Invalid, name, "cap=%s is not a number of values from 1 to %d", text, maxCap).
-			WithFix("write for example cap=%d; columns with more values are better served by bloom", defaultCap)
-	}
-	return n, nil
+	return index.CapParam(name, params, defaultCap, maxCap, "bloom")
 }
 
 // ListsValues is true.

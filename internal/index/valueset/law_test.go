@@ -23,7 +23,7 @@ func TestLawOfUnits(t *testing.T) {
 
 // TestLawOfSmallCap has row groups with too many values beside others without.
 func TestLawOfSmallCap(t *testing.T) {
-	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 180, Params: index.Params{paramCap: "20"}}
+	law := indextest.Law{Kind: Kind{}, MaxWaves: 1, Columns: 180, Params: index.Params{index.ParamCap: "20"}}
 	law.Run(t)
 	if law.Reached("not kept") == 0 {
 		t.Error("no column had too many values everywhere")

@@ -10,7 +10,7 @@ import (
 // TestRowGroupsWithTooManyValuesAreCounted, and those that list theirs are not.
 func TestRowGroupsWithTooManyValuesAreCounted(t *testing.T) {
 	long := column.Of(column.Long)
-	spec := index.Spec{Columns: []column.Path{{{ID: 1, Name: "v", Type: long}}}, Params: index.Params{paramCap: "600"}, Rows: 3000, RowGroups: []uint32{0, 1000, 2000}, Pages: []uint32{0, 1000, 2000}}
+	spec := index.Spec{Columns: []column.Path{{{ID: 1, Name: "v", Type: long}}}, Params: index.Params{index.ParamCap: "600"}, Rows: 3000, RowGroups: []uint32{0, 1000, 2000}, Pages: []uint32{0, 1000, 2000}}
 	b, err := Kind{}.NewBuilder(spec, index.Budget{TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
