@@ -94,6 +94,7 @@ func bounded(t *testing.T, path string, v ...int64) {
 	if err := tabletest.WriteParquet(path, idSchema, longs(v...), layout); err != nil {
 		t.Fatal(err)
 	}
+	stamp(t, path)
 }
 
 // TestSeveralOverwrittenFiles: one query copes with any number of overwritten files whose footers are in memory.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
@@ -40,11 +41,22 @@ func plain(t *testing.T, path string, rows []tabletest.Row) lakewrite.File {
 	if err := tabletest.WriteParquet(path, idSchema, rows, layout); err != nil {
 		t.Fatal(err)
 	}
+	stamp(t, path)
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return lakewrite.File{Path: path, Format: facts.Parquet, Records: int64(len(rows)), Size: info.Size()}
+}
+
+// stamp gives a file the time of the wall clock in nanoseconds: the kernel's own stamps may have its tick, and a freed inode number is used
+// again at once, so that a file could have the tag of the one whose place it takes.
+func stamp(t *testing.T, path string) {
+	t.Helper()
+	now := time.Now()
+	if err := os.Chtimes(path, now, now); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func count(t *testing.T, table *skomer.Table, q skomer.Query) (int, skomer.Stats) {
