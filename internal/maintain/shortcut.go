@@ -158,7 +158,7 @@ func (r *run) latest(ctx context.Context) (*overlay.Version, error) {
 // reach is the version with the lists that have files which came.
 func (r *run) reach(ctx context.Context, v *overlay.Version) (*overlay.Version, error) {
 	v, err := r.look(ctx, v)
-	if err == nil && len(v.Warnings()) > 0 {
+	if lost(err) || err == nil && len(v.Warnings()) > 0 {
 		err = &whole{lostPart}
 	}
 	return v, err
