@@ -88,7 +88,7 @@ func Start(t testing.TB, around func(http.Handler) http.Handler, containers ...s
 // launch starts the program, which ends with the test, and gives its endpoint.
 func launch(t testing.TB, program string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute)
 	cmd := exec.CommandContext(ctx, "node", program, "--blobHost", "127.0.0.1", "--blobPort", "0", "--inMemoryPersistence",
 		"--skipApiVersionCheck", "--disableProductStyleUrl", "--disableTelemetry", "--silent")
 	cmd.Dir = t.TempDir()

@@ -51,12 +51,12 @@ func serve(t *testing.T, program string) string {
 		"-volume.max=20", "-master.volumeSizeLimitMB=64", "-filer", "-s3", "-s3.config=" + identities,
 		"-s3.port.iceberg=0", "-s3.port.lance=0", // both listen on fixed ports, so that two servers would not start side by side
 	}
-	var port int
-	for _, name := range []string{"master.port", "volume.port", "filer.port", "s3.port"} {
-		port = freePort(t)
-		args = append(args, fmt.Sprintf("-%s=%d", name, port), fmt.Sprintf("-%s.grpc=%d", name, freePort(t)))
+	names := []string{"master.port", "volume.port", "filer.port", "s3.port"}
+	ports := freePorts(t, 2*len(names))
+	for i, name := range names {
+		args = append(args, fmt.Sprintf("-%s=%d", name, ports[2*i]), fmt.Sprintf("-%s.grpc=%d", name, ports[2*i+1]))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Minute) // it ends with the test
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
@@ -65,23 +65,25 @@ func serve(t *testing.T, program string) string {
 		cancel()
 		_ = cmd.Wait() // it was told to end
 	})
-	endpoint := fmt.Sprintf("http://127.0.0.1:%d", port)
-	for range 600 {
+	endpoint := fmt.Sprintf("http://127.0.0.1:%d", ports[2*len(names)-2])
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if r, err := http.Get(endpoint); err == nil {
 			r.Body.Close()
 			return endpoint
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	t.Fatal("SeaweedFS did not answer within a minute")
+	t.Fatal("SeaweedFS did not answer within three minutes")
 	return ""
 }
 
-func freePort(t *testing.T) int {
+// freePorts are n ports, each another, that nobody listens on.
+func freePorts(t *testing.T, n int) (ports []int) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	return port
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close() // all are held until the last one is found
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
 }
