@@ -41,7 +41,7 @@ func (h *holder) around(next http.Handler) http.Handler {
 		for _, ch := range wait {
 			select {
 			case <-ch:
-			case <-time.After(20 * time.Second):
+			case <-time.After(2 * time.Minute): // only where it is not asked for
 				h.mu.Lock()
 				h.late = append(h.late, r.URL.Path)
 				h.mu.Unlock()
