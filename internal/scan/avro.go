@@ -46,12 +46,16 @@ func (u *unit) readAvro(ctx context.Context, paths []column.Path, rows *rowset.S
 	case n != int64(rows.Size()):
 		return fault.New(fault.Corrupt, u.file.path, "the manifest counts %d rows and the file %d", rows.Size(), n)
 	}
-	left := rows.Count()
+	left, words := rows.Count(), rows.Words()
+	var live []uint64
 	err = f.Each(s.In(u.file.plan.Ordinal, paths), batchRows, func(b *column.Batch) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b = pick(b, rows)
+		if !rows.Full() {
+			live = liveOf(live[:0], words, b)
+			b = b.Keep(live)
+		}
 		left -= int64(b.Rows)
 		if err := take(b); err != nil || left > 0 {
 			return err
@@ -62,20 +66,4 @@ func (u *unit) readAvro(ctx context.Context, paths []column.Path, rows *rowset.S
 		return nil
 	}
 	return err
-}
-
-// pick is the rows of a batch that are in a set.
-func pick(b *column.Batch, rows *rowset.Set) *column.Batch {
-	all := rowset.Range{Start: b.Start, End: b.Start + uint32(b.Rows)}
-	wanted := rowset.And(rows, rowset.FromRanges(rows.Size(), []rowset.Range{all}))
-	if wanted.Count() == int64(b.Rows) {
-		return b
-	}
-	var at []uint32
-	for _, r := range wanted.Ranges() {
-		for p := r.Start; p < r.End; p++ {
-			at = append(at, p-b.Start)
-		}
-	}
-	return b.Pick(at)
 }

@@ -179,68 +179,31 @@ func keeper(answer, decoded *rowset.Set) func(*column.Batch) *column.Batch {
 		return (*column.Batch).Clone
 	}
 	words := answer.Words()
-	var rows []uint32
-	var runs []column.Run
+	var live []uint64
 	return func(b *column.Batch) *column.Batch {
+		live = liveOf(live[:0], words, b)
+		return b.Keep(live)
+	}
+}
+
+// liveOf appends a bit for every row of a batch: whether its position is in a set.
+func liveOf(dst, set []uint64, b *column.Batch) []uint64 {
+	for i := 0; i < b.Rows; i += 64 {
+		n := min(64, b.Rows-i)
+		var word uint64
 		if b.Pos == nil {
-			var n int
-			if runs, n = appendRuns(runs[:0], words, b.Start, b.Start+uint32(b.Rows)); len(runs)*longRun <= n {
-				return b.PickRuns(runs)
+			at := b.Start + uint32(i)
+			word = set[at>>6] >> (at & 63)
+			if int(at&63)+n > 64 {
+				word |= set[at>>6+1] << (64 - at&63)
 			}
-			rows = appendSet(rows[:0], words, b.Start, b.Start+uint32(b.Rows))
-			return b.Pick(rows)
-		}
-		rows = rows[:0]
-		for i, p := range b.Pos[:b.Rows] {
-			if words[p>>6]>>(p&63)&1 == 1 {
-				rows = append(rows, uint32(i))
+			word &= ^uint64(0) >> (64 - n)
+		} else {
+			for k, p := range b.Pos[i : i+n] {
+				word |= set[p>>6] >> (p & 63) & 1 << k
 			}
 		}
-		return b.Pick(rows)
-	}
-}
-
-// longRun is the average length from which runs of rows are copied rather than rows.
-const longRun = 4
-
-// appendRuns appends the runs of set bits in [from, to), counted from from, and returns how many bits they are.
-func appendRuns(dst []column.Run, words []uint64, from, to uint32) (runs []column.Run, n int) {
-	for at := from; at < to; {
-		w := words[at>>6] >> (at & 63)
-		if w == 0 {
-			at = at&^63 + 64
-			continue
-		}
-		start := at + uint32(bits.TrailingZeros64(w))
-		end := start
-		for end < to {
-			ones := uint32(bits.TrailingZeros64(^(words[end>>6] >> (end & 63))))
-			end += ones
-			if end&63 != 0 || ones == 0 {
-				break
-			}
-		}
-		if end = min(end, to); start < end {
-			dst, n = append(dst, column.Run{From: start - from, To: end - from}), n+int(end-start)
-		}
-		at = max(end, start+1)
-	}
-	return dst, n
-}
-
-// appendSet appends the places of the set bits in [from, to), counted from from.
-func appendSet(dst []uint32, words []uint64, from, to uint32) []uint32 {
-	for at := from &^ 63; at < to; at += 64 {
-		w := words[at>>6]
-		if at < from {
-			w &= ^uint64(0) << (from & 63)
-		}
-		if to-at < 64 {
-			w &= 1<<(to-at) - 1
-		}
-		for ; w != 0; w &= w - 1 {
-			dst = append(dst, at+uint32(bits.TrailingZeros64(w))-from)
-		}
+		dst = append(dst, word)
 	}
 	return dst
 }

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/column"
 )
 
-// TestRunsOfBitsAreTheirPlaces: appendRuns and appendSet tell the same rows, runs as long as they can be.
-func TestRunsOfBitsAreTheirPlaces(t *testing.T) {
+// TestLiveRowsOfBatches: a row of a batch is live where its position is in the set, for batches of neighbouring and of scattered rows.
+func TestLiveRowsOfBatches(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for range 20_000 {
@@ -25,18 +27,27 @@ func TestRunsOfBitsAreTheirPlaces(t *testing.T) {
 			}
 		}
 		size := uint32(len(words) * 64)
-		from := rng.Uint32N(size)
-		to := from + rng.Uint32N(size-from+1)
-		runs, n := appendRuns(nil, words, from, to)
-		var rows []uint32
-		for i, r := range runs {
-			require.Less(t, r.From, r.To, "seed %d", seed)
-			require.True(t, i == 0 || r.From > runs[i-1].To, "seed %d: %v touch", seed, runs)
-			for x := r.From; x < r.To; x++ {
-				rows = append(rows, x)
+		b := &column.Batch{Start: rng.Uint32N(size)}
+		b.Rows = int(rng.Uint32N(size - b.Start + 1))
+		if rng.IntN(2) == 0 {
+			for p := b.Start; p < b.Start+uint32(b.Rows); p++ {
+				if rng.IntN(3) > 0 {
+					b.Pos = append(b.Pos, p)
+				}
+			}
+			if b.Rows = len(b.Pos); b.Rows == 0 {
+				b.Pos = nil
 			}
 		}
-		require.Len(t, rows, n)
-		require.Equal(t, appendSet(nil, words, from, to), rows, "seed %d: %x from %d to %d", seed, words, from, to)
+		got := liveOf(nil, words, b)
+		require.Len(t, got, (b.Rows+63)/64, "seed %d", seed)
+		for i := range len(got) * 64 {
+			want := false
+			if i < b.Rows {
+				p := b.Position(i)
+				want = words[p/64]>>(p%64)&1 == 1
+			}
+			require.Equal(t, want, got[i/64]>>(i%64)&1 == 1, "seed %d: row %d of %d from %d of %x", seed, i, b.Rows, b.Start, words)
+		}
 	}
 }
