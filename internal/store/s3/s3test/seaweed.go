@@ -82,7 +82,7 @@ func freePorts(t *testing.T, n int) (ports []int) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		defer l.Close() // all are held until the last one is found
+		defer func() { require.NoError(t, l.Close()) }() // all are held until the last one is found
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
