@@ -1,10 +1,13 @@
 package skomer
 
 import (
+	"math"
+	"strings"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/overlay"
 )
 
 // Backlog is what a sync would do now.
@@ -12,9 +15,18 @@ type Backlog struct {
 	Files int   `json:"files"` // data files that an index lacks
 	Rows  int64 `json:"rows"`
 	Bytes int64 `json:"bytes"` // of those files
-	// Seconds is what building is expected to take with the client's workers, by rows, columns and kinds of the indexes that lack them. A far
-	// store, or a machine with other work, takes longer; Estimate measures it on the table itself.
+	// Seconds is what building is expected to take with the client's workers: by the pace of the last builds, else by rows, columns and kinds
+	// of the indexes that lack them, as another machine took for them. Estimate measures it on the table itself.
 	Seconds Range `json:"seconds"`
+	// Pace is that of the last builds; nil where Seconds is not by it.
+	Pace *Pace `json:"pace,omitempty"`
+}
+
+// Pace is how fast the last builds of an overlay were, each with one worker, newer ones counting more.
+type Pace struct {
+	Seconds float64 `json:"seconds"`
+	Bytes   int64   `json:"bytes"` // of data files that were read
+	Rows    int64   `json:"rows"`  // those of an index on two columns count twice
 }
 
 // lag is how long the table has been ahead of the overlay: since the first snapshot after the one that was synced, or since the
@@ -64,11 +76,47 @@ var (
 
 // lacking adds rows that an index on a column lacks.
 func (b *Backlog) lacking(kind string, typ column.Type, rows int64) {
-	text := typ.Kind == column.String || typ.Kind == column.Binary
-	for _, t := range []taking{reading[text], buildTakes[kind][text]} {
-		b.Seconds.Low += t.low * float64(rows) / 1e9
-		b.Seconds.High += t.high * float64(rows) / 1e9
+	b.Seconds.add(kind, typ.Kind == column.String || typ.Kind == column.Binary, rows)
+}
+
+// add is what rows of an index take; false: the kind is not known.
+func (r *Range) add(kind string, text bool, rows int64) bool {
+	build, known := buildTakes[kind]
+	for _, t := range []taking{reading[text], build[text]} {
+		r.Low += t.low * float64(rows) / 1e9
+		r.High += t.high * float64(rows) / 1e9
 	}
+	return known
+}
+
+// middle is between both ends, as far from one as from the other by factors.
+func (r Range) middle() float64 { return math.Sqrt(r.Low * r.High) }
+
+const (
+	paceSpread = 2    // by which factor the next builds may be slower or faster than the last
+	paceShare  = 0.01 // of the work to do; builds of less say little, since each file takes a while by itself
+)
+
+// paced corrects what is expected by what the last builds took.
+func (b *Backlog) paced(p *overlay.Pace) {
+	if p == nil {
+		return
+	}
+	var expected Range
+	var rows int64
+	for what, n := range p.Rows {
+		kind, typ, _ := strings.Cut(what, " ")
+		if n < 0 || !expected.add(kind, typ == column.String.String() || typ == column.Binary.String(), n) {
+			return
+		}
+		rows += n
+	}
+	if expected.middle() <= paceShare*b.Seconds.middle() || p.Seconds <= 0 {
+		return
+	}
+	takes := b.Seconds.middle() * p.Seconds / expected.middle()
+	b.Seconds = Range{Low: takes / paceSpread, High: takes * paceSpread}
+	b.Pace = &Pace{Seconds: p.Seconds, Bytes: p.Bytes, Rows: rows}
 }
 
 // shared divides the work among workers, of which the last file keeps one.

@@ -9,6 +9,7 @@ import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake"
+	"github.com/skomerdb/skomer/internal/overlay"
 )
 
 func TestLag(t *testing.T) {
@@ -73,5 +74,34 @@ func TestBacklogCountsEveryIndex(t *testing.T) {
 			require.Positive(t, x.low)
 			require.Greater(t, x.high, x.low)
 		}
+	}
+}
+
+// TestBacklogByTheLastBuilds: what the last builds took decides over what other machines took, unless it says too little.
+func TestBacklogByTheLastBuilds(t *testing.T) {
+	long := column.Of(column.Long)
+	expected := func() *Backlog {
+		b := &Backlog{Files: 60}
+		b.lacking("bloom", long, 6e6)
+		return b
+	}
+	of := func(seconds float64, what string, rows int64) *overlay.Pace {
+		return &overlay.Pace{Seconds: seconds, Bytes: 1, Rows: map[string]int64{what: rows}}
+	}
+	b := expected()
+	b.paced(of(3, "bloom long", 1e6))
+	require.InDelta(t, 18, b.Seconds.middle(), 1e-9, "six times as many rows of the same index")
+	require.Equal(t, &Pace{Seconds: 3, Bytes: 1, Rows: 1e6}, b.Pace)
+	slow, other := expected(), expected()
+	slow.paced(of(6, "bloom long", 1e6))
+	require.InDelta(t, 36, slow.Seconds.middle(), 1e-9)
+	other.paced(of(3, "ordered string", 1e6))
+	require.Less(t, other.Seconds.middle(), b.Seconds.middle(), "what was built was more work a row")
+	for _, p := range []*overlay.Pace{
+		nil, {}, of(3, "bloom long", 1e4), of(3, "later long", 1e6), of(0, "bloom long", 1e6), of(3, "bloom long", -1e6), of(-3, "bloom long", 1e6),
+	} {
+		b := expected()
+		b.paced(p)
+		require.Equal(t, expected(), b, "%+v", p)
 	}
 }

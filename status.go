@@ -147,6 +147,7 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 			}
 		}
 	}
+	st.Backlog.paced(v.Pace())
 	st.Backlog.shared(t.client.config.Workers)
 	bundles := map[string]bool{}
 	v.Each(func(a overlay.ArtifactInfo) bool {

@@ -311,3 +311,25 @@ func TestFollow(t *testing.T) {
 	require.NoError(t, table.Unmount(context.Background()))
 	require.Error(t, table.Follow(context.Background(), skomer.FollowOptions{Every: time.Millisecond}))
 }
+
+// TestStatusKnowsTheLastBuilds: the time of a backlog is by what this overlay's builds took, also for an index that is new.
+func TestStatusKnowsTheLastBuilds(t *testing.T) {
+	ctx := context.Background()
+	s := newSmall(t)
+	s.add(t, 1, 2, 3)
+	table := s.mount(t, "bloom(v)")
+	st, err := table.Status(ctx)
+	require.NoError(t, err)
+	require.Nil(t, st.Backlog.Pace)
+	require.Positive(t, st.Backlog.Seconds.High)
+	synced(t, table, skomer.SyncOptions{})
+	_, err = table.AddIndex(ctx, "ordered(v)")
+	require.NoError(t, err)
+	s.add(t, 4, 5)
+	st, err = s.open(t).Status(ctx)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), st.Backlog.Pace.Rows)
+	require.Positive(t, st.Backlog.Pace.Seconds)
+	require.Positive(t, st.Backlog.Pace.Bytes)
+	require.Positive(t, st.Backlog.Seconds.Low)
+}

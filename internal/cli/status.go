@@ -130,14 +130,22 @@ func standing(s *skomer.Status) (rows [][2]string) {
 		}
 	}
 	if b := s.Backlog; b.Files > 0 && len(s.Indexes) > 0 {
-		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s, %s, %s: about %s to sync",
-			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), between(took(b.Seconds.Low), took(b.Seconds.High)))})
+		rows = append(rows, [2]string{"backlog", fmt.Sprintf("%s, %s, %s: about %s to sync, %s",
+			counted(b.Files, "file"), counted(b.Rows, "row"), size(b.Bytes), between(took(b.Seconds.Low), took(b.Seconds.High)), paceOf(b.Pace))})
 	}
 	if s.Bundles > 0 {
 		rows = append(rows, [2]string{"objects", objects(s.Objects)})
 		rows = append(rows, [2]string{"bundles", fmt.Sprintf("%s, with %s of indexes", number(s.Bundles), size(s.Bytes))})
 	}
 	return rows
+}
+
+// paceOf is by what the time of a sync is estimated.
+func paceOf(p *skomer.Pace) string {
+	if p == nil {
+		return "by times of another machine"
+	}
+	return fmt.Sprintf("by the last builds (%s of data in %s of a worker)", size(p.Bytes), took(p.Seconds))
 }
 
 // objects is how many objects an overlay's newest version names, by sort.

@@ -41,6 +41,9 @@ func (r *run) publish(ctx context.Context, res *build.Result, began time.Time) e
 	if len(changes) == 0 {
 		return nil
 	}
+	if pace, ok := r.pace(res, r.now().Sub(began)); ok {
+		changes = append(changes, overlay.Built(pace))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replace(&res.Build)

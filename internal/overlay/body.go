@@ -64,6 +64,7 @@ type header struct {
 	Quarantined []Quarantined `json:"quarantined,omitempty"`
 
 	Complete *Complete `json:"complete,omitempty"`
+	Pace     *Pace     `json:"pace,omitempty"`
 	Lowered  uint64    `json:"lowered,omitempty"` // the last version that may lack something that the one before had
 }
 
