@@ -2,7 +2,10 @@ package ordered
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"slices"
+	"sort"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/column"
@@ -10,8 +13,8 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// Merge merges the sorted blocks of all sources key by key, and sends the rows of each key through the map. It holds one block and one
-// directory page of each source, and the runs of rows of one key or a bit a row.
+// Merge merges the sorted blocks of all sources, and sends the rows of each key through the map. It holds one block and one directory page of
+// each source, and the runs of rows of one key or a bit a row.
 func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
 	parts, err := partsOf(spec.Columns)
 	if err != nil {
@@ -29,6 +32,9 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		if !slices.Equal(x.parts, readers[0].parts) || !widen(x.parts, parts) {
 			return nil, "the values of its artifacts were taken in different encodings", nil
 		}
+	}
+	if len(readers) > maxMerge {
+		return nil, "it would be of too many artifacts", nil
 	}
 	if m.Identity() {
 		return copyWhole(readers[0], &sources[0], body)
@@ -99,131 +105,276 @@ func mergeUnordered(readers []*reader, sources []index.Source, m *index.OrdinalM
 	return nulls, nans, reason, err
 }
 
-// mergeKeys writes the keys of all sources in order.
+// merging is sources whose keys are written in order.
+type merging struct {
+	sources []*source // by number
+	live    []*source // those with keys left
+	numeric bool
+	rows    uint32
+	out     *writer
+
+	runs [][]pair // of the batch at hand
+	bufs [2][]pair
+
+	// the key at hand that is in none
+	key      []byte
+	ranges   []rowset.Range
+	unsorted bool
+	many     *index.Rows // instead of ranges, where these are many
+}
+
+// mergeKeys writes the keys of all sources in order: those that the blocks at hand settle in a batch, and one by one those with very many rows.
 func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, out *writer) error {
-	var heap []*source
+	x := &merging{rows: m.Rows(), out: out, numeric: numeric(out.enc)}
+	out.narrow = x.numeric
 	alone := m.Alone()
-	for i, x := range readers {
-		s := newSource(x, &sources[i], m, i)
+	for i, r := range readers {
+		s := newSource(r, &sources[i], m, i)
 		s.alone = alone[i]
-		ok, err := s.next()
-		if err != nil {
-			return err
-		}
-		if ok {
-			heap = append(heap, s)
-		}
+		x.sources, x.live = append(x.sources, s), append(x.live, s)
 	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		siftSources(heap, i)
-	}
-	g := gathered{out: out, rows: m.Rows()}
-	for len(heap) > 0 {
-		s := heap[0]
-		if len(s.numbers) > 0 {
-			if err := g.takeNumbers(heap); err != nil {
+	for {
+		live := x.live[:0]
+		for _, s := range x.live {
+			ok, err := s.fill()
+			if err != nil {
 				return err
 			}
-			if len(heap) > 1 && s.narrow > heap[1].narrow || len(heap) > 2 && s.narrow > heap[2].narrow {
-				siftSources(heap, 0)
-				continue
+			if ok {
+				live = append(live, s)
 			}
 		}
-		if err := g.take(s); err != nil {
+		if x.live = live; len(live) == 0 {
+			return nil
+		}
+		if err := x.step(); err != nil {
 			return err
-		}
-		ok, err := s.next()
-		if err != nil {
-			return err
-		}
-		if !ok {
-			heap[0] = heap[len(heap)-1]
-			heap = heap[:len(heap)-1]
-		}
-		if len(heap) > 1 {
-			siftSources(heap, 0)
 		}
 	}
-	return g.flush()
 }
 
-func siftSources(heap []*source, i int) {
+// step writes what is settled, and at least one key.
+func (x *merging) step() error {
+	if x.cut(); len(x.runs) == 0 {
+		return x.takeKey()
+	}
+	if x.numeric {
+		return x.out.numbers(x.merged())
+	}
+	x.setWords()
+	return x.out.texts(x.merged(), x.textOf)
+}
+
+// cut takes the batch from the sources: the pairs up to where the first of their blocks ends, below all keys that are in none.
+func (x *merging) cut() {
+	var bound *source
+	for _, s := range x.live {
+		if bound == nil {
+			bound = s
+			continue
+		}
+		if c := x.compare(s, bound); c < 0 || c == 0 && s.keyed {
+			bound = s
+		}
+	}
+	x.runs = x.runs[:0]
+	for _, s := range x.live {
+		n := len(s.pairs)
+		if s != bound || bound.keyed {
+			n = x.upTo(s.pairs, bound)
+		}
+		if n > 0 {
+			x.runs, s.pairs = append(x.runs, s.pairs[:n]), s.pairs[n:]
+		}
+	}
+}
+
+// compare compares the last keys that sources have at hand.
+func (x *merging) compare(s, t *source) int {
+	if x.numeric {
+		return cmp.Compare(s.word(), t.word())
+	}
+	return bytes.Compare(s.last, t.last)
+}
+
+// upTo is the number of pairs up to the last key of a source, or below it where that is in no batch.
+func (x *merging) upTo(pairs []pair, bound *source) int {
+	least := 1 // of the comparison, for a pair to be left
+	if bound.keyed {
+		least = 0
+	}
+	if x.numeric {
+		word := bound.word()
+		return sort.Search(len(pairs), func(i int) bool { return cmp.Compare(pairs[i].word, word) >= least })
+	}
+	return sort.Search(len(pairs), func(i int) bool { return bytes.Compare(x.textOf(&pairs[i]), bound.last) >= least })
+}
+
+// textOf is the key of a pair that is no number.
+func (x *merging) textOf(p *pair) []byte {
+	return x.sources[p.key()>>keyBits].textOf(int(p.key() & (maxPairs - 1)))
+}
+
+// setWords sets the words of the batch to what follows what all its keys share.
+func (x *merging) setWords() {
+	if len(x.runs) == 1 {
+		return
+	}
+	var least, most []byte
+	for i, run := range x.runs {
+		if k := x.textOf(&run[0]); i == 0 || bytes.Compare(k, least) < 0 {
+			least = k
+		}
+		if k := x.textOf(&run[len(run)-1]); i == 0 || bytes.Compare(k, most) > 0 {
+			most = k
+		}
+	}
+	shared := commonPrefix(least, most)
+	for _, run := range x.runs {
+		for i := range run {
+			run[i].word = bigEndian(x.textOf(&run[i])[shared:])
+		}
+	}
+}
+
+// merged is the runs as one: two by two, again and again.
+func (x *merging) merged() []pair {
+	for level := 0; len(x.runs) > 1; level ^= 1 {
+		total := 0
+		for _, run := range x.runs {
+			total += len(run)
+		}
+		buf := sized(x.bufs[level], total)
+		x.bufs[level] = buf
+		next := x.runs[:0]
+		for i := 0; i < len(x.runs); i += 2 {
+			a, b := x.runs[i], []pair(nil)
+			if i+1 < len(x.runs) {
+				b = x.runs[i+1]
+			}
+			n := len(a) + len(b)
+			x.merge(buf[:n], a, b)
+			next, buf = append(next, buf[:n]), buf[n:]
+		}
+		x.runs = next
+	}
+	return x.runs[0]
+}
+
+// merge merges two runs; pairs of equal keys come out next to each other.
+func (x *merging) merge(out, a, b []pair) {
 	for {
-		least := i
-		for kid := 2*i + 1; kid <= 2*i+2 && kid < len(heap); kid++ {
-			if heap[kid].less(heap[least]) {
-				least = kid
-			}
-		}
-		if least == i {
+		i, j := mergeWords(out, a, b)
+		out, a, b = out[i+j:], a[i:], b[j:]
+		switch {
+		case len(a) == 0 || len(b) == 0:
+			copy(out[copy(out, a):], b)
 			return
+		case x.numeric || bytes.Compare(x.textOf(&a[0]), x.textOf(&b[0])) <= 0:
+			out[0], out, a = a[0], out[1:], a[1:]
+		default:
+			out[0], out, b = b[0], out[1:], b[1:]
 		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
 	}
 }
 
-// gathered is the key at hand and its new rows.
-type gathered struct {
-	out      *writer
-	rows     uint32
-	narrow   uint64
-	key      []byte
-	runs     []rowset.Range
-	unsorted bool
-	many     *index.Rows // instead of runs, where these are many
+// mergeWords merges two runs until one ends or two words are equal, and reports how many of each it took. It has no branches that depend on
+// which is less: of random numbers every second would be foretold wrongly.
+func mergeWords(out, a, b []pair) (i, j int) {
+	for i < len(a) && j < len(b) && i+j < len(out) {
+		p, q := a[i], b[j]
+		if p.word == q.word {
+			break
+		}
+		later := 0
+		if q.word < p.word {
+			later = 1
+		}
+		mask := -uint64(later)
+		out[i+j] = pair{p.word ^ (p.word^q.word)&mask, p.from ^ (p.from^q.from)&mask}
+		i, j = i+1-later, j+later
+	}
+	return i, j
+}
+
+// takeKey writes the least key at hand, with the rows that all sources have of it.
+func (x *merging) takeKey() error {
+	var least *source
+	for _, s := range x.live {
+		if s.keyed && (least == nil || x.compare(s, least) < 0) {
+			least = s
+		}
+	}
+	x.key = append(x.key[:0], least.last...)
+	for _, s := range x.live {
+		for s.keyed && bytes.Equal(s.last, x.key) {
+			x.gather(s.runs)
+			s.keyed = false
+			if _, err := s.fill(); err != nil {
+				return err
+			}
+		}
+		n := x.equal(s.pairs)
+		for _, p := range s.pairs[:n] {
+			x.gather([]rowset.Range{{Start: p.row(), End: p.row() + 1}})
+		}
+		s.pairs = s.pairs[n:]
+	}
+	return x.flush()
+}
+
+// equal is the number of pairs of the key at hand, which are the first.
+func (x *merging) equal(pairs []pair) (n int) {
+	if x.numeric {
+		for word := binary.BigEndian.Uint64(x.key); n < len(pairs) && pairs[n].word == word; n++ {
+		}
+		return n
+	}
+	for n < len(pairs) && bytes.Equal(x.textOf(&pairs[n]), x.key) {
+		n++
+	}
+	return n
 }
 
 // maxGathered is the runs of one key above which they are kept as bits.
 const maxGathered = 1 << 17
 
-// take adds the rows of a source's key, after those of a lesser key were written.
-func (g *gathered) take(s *source) error {
-	if s.narrow != g.narrow || !g.out.narrow && !bytes.Equal(s.key, g.key) {
-		if err := g.flush(); err != nil {
-			return err
+// gather adds rows of the key at hand.
+func (x *merging) gather(runs []rowset.Range) {
+	if x.many != nil {
+		for _, r := range runs {
+			x.many.Add(r)
 		}
-		if g.narrow = s.narrow; !g.out.narrow {
-			g.key = append(g.key[:0], s.key...)
-		}
+		return
 	}
-	if g.many != nil {
-		for _, r := range s.runs {
-			g.many.Add(r)
-		}
-		return nil
-	}
-	for _, r := range s.runs {
-		if n := len(g.runs); n > 0 && r.Start <= g.runs[n-1].End {
-			if r.Start == g.runs[n-1].End {
-				g.runs[n-1].End = r.End
+	for _, r := range runs {
+		if n := len(x.ranges); n > 0 && r.Start <= x.ranges[n-1].End {
+			if r.Start == x.ranges[n-1].End {
+				x.ranges[n-1].End = r.End
 				continue
 			}
-			g.unsorted = true
+			x.unsorted = true
 		}
-		g.runs = append(g.runs, r)
+		x.ranges = append(x.ranges, r)
 	}
-	if len(g.runs) > maxGathered {
-		g.many = index.NewRows(g.rows)
-		for _, r := range g.runs {
-			g.many.Add(r)
+	if len(x.ranges) > maxGathered {
+		x.many = index.NewRows(x.rows)
+		for _, r := range x.ranges {
+			x.many.Add(r)
 		}
-		g.runs, g.unsorted = g.runs[:0], false
+		x.ranges, x.unsorted = x.ranges[:0], false
 	}
-	return nil
 }
 
-func (g *gathered) flush() error {
-	runs := g.runs
-	if g.many != nil {
-		runs, g.many = g.many.Set().Ranges(), nil
+// flush writes the key at hand.
+func (x *merging) flush() error {
+	runs := x.ranges
+	if x.many != nil {
+		runs, x.many = x.many.Set().Ranges(), nil
 	}
-	if g.unsorted {
-		slices.SortFunc(runs, func(a, b rowset.Range) int { return int(int64(a.Start) - int64(b.Start)) })
+	if x.unsorted {
+		slices.SortFunc(runs, func(a, b rowset.Range) int { return cmp.Compare(a.Start, b.Start) })
 	}
-	if err := g.out.addRuns(g.narrow, g.key, runs); err != nil {
-		return err
-	}
-	g.runs, g.unsorted = g.runs[:0], false
-	return nil
+	x.ranges, x.unsorted = x.ranges[:0], false
+	return x.out.whole(x.key, runs)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// source reads the keys of an artifact in order, with their rows in a merged one.
+// source reads the keys of an artifact in order, with their rows in a merged one: most blocks as pairs, those of keys with very many rows
+// key by key.
 type source struct {
 	*reader
 	from *index.Source
@@ -23,27 +24,36 @@ type source struct {
 	page   []byte
 	block  []byte // a view
 
-	left   int              // keys of the block
+	numeric bool // keys are of eight bytes, as ordered as their numbers
+	fixed   int
+	started bool // a key was read
+	last    []byte
+	seen    uint64 // (value, row) pairs read
+
+	// A block as pairs.
+	pairs []pair // that are left
+	taken []pair // their memory
+	words []uint64
+	olds  []uint32
+	text  []byte // keys that are no numbers
+	ends  []int  // in the text
+	lists []int  // where the rows of keys end, where they may have several
+
+	// A block key by key.
+	left   int              // keys behind the one at hand
 	first  bool             // the next key is the block's first
 	goesOn bool             // it may be the last one of the block before
 	keys   *bytescan.Reader // at the next key
 	rows   *bytescan.Reader // at its posting; nil: every key has one row
 	packed []byte
-	number int // of the next key in the block
-
-	numbers []uint64 // the keys of the block, where they are of eight bytes with one row each
-	moved   []uint32 // where these rows go
-
-	fixed  int
-	key    []byte
-	narrow uint64         // of a wide key its first eight bytes
-	runs   []rowset.Range // new rows of the key; none where all are gone
-	pairs  uint64         // (value, row) pairs read
+	number int            // of the next key in the block
+	keyed  bool           // a key is at hand: last is it
+	runs   []rowset.Range // its new rows; none where all are gone
 	take   func(_, to rowset.Range)
 }
 
 func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int) *source {
-	s := &source{reader: x, from: from, read: index.NewAhead(from), m: m, no: no}
+	s := &source{reader: x, from: from, read: index.NewAhead(from), m: m, no: no, numeric: numeric(x.enc)}
 	if x.level == levelPages {
 		s.pages = x.top
 	} else {
@@ -56,43 +66,18 @@ func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int) *sour
 	return s
 }
 
-func (s *source) less(t *source) bool {
-	if s.narrow != t.narrow || s.fixed == 8 {
-		return s.narrow < t.narrow
-	}
-	return string(s.key) < string(t.key)
-}
+// numeric reports whether keys are of eight bytes that are ordered as numbers.
+func numeric(e index.Encoding) bool { return e.Narrow() && e.Size() == 8 }
 
-// next reads the next key and its rows in one block; ok is false after the last, when every row must have been seen.
-func (s *source) next() (ok bool, err error) {
-	for s.left == 0 {
+// fill reads on until pairs or a key are at hand; ok is false after the last, when every row must have been seen.
+func (s *source) fill() (ok bool, err error) {
+	for len(s.pairs) == 0 && !s.keyed {
+		if s.left > 0 {
+			return true, s.nextKey()
+		}
 		if ok, err := s.nextBlock(); !ok || err != nil {
 			return false, err
 		}
-	}
-	if len(s.numbers) > 0 {
-		s.nextNumber()
-		return true, nil
-	}
-	if err := s.readKey(); err != nil {
-		return false, err
-	}
-	s.runs = s.runs[:0]
-	if s.rows == nil {
-		row := unpack(s.packed, s.number, rowBits(s.reader.rows))
-		if row >= uint64(s.reader.rows) {
-			return false, index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
-		}
-		s.pairs++
-		if to := s.to(uint32(row)); to != index.Gone {
-			s.runs = append(s.runs, rowset.Range{Start: to, End: to + 1})
-		}
-	} else if err := s.readPosting(); err != nil {
-		return false, err
-	}
-	s.number, s.left = s.number+1, s.left-1
-	if s.left == 0 && s.rows != nil {
-		return true, s.rows.Done()
 	}
 	return true, nil
 }
@@ -117,29 +102,37 @@ func (s *source) nextBlock() (ok bool, err error) {
 	if s.block, err = s.read.Unit(name+" block", e.unit); err != nil {
 		return false, err
 	}
-	return true, s.openBlock(e.continued)
+	goesOn := len(s.blocks) > 0 && s.blocks[0].continued || len(s.blocks) == 0 && len(s.pages) > 0 && s.pages[0].continued
+	if whole := !e.continued && !goesOn; whole {
+		if ok, err := s.openPairs(); ok || err != nil {
+			return true, err
+		}
+	}
+	return true, s.openKeys(e.continued)
 }
 
 // end checks that the keys, nulls and NaNs were all rows.
 func (s *source) end() error {
-	if n := s.pairs + uint64(s.nulls.Count) + uint64(s.nans.Count); n != uint64(s.reader.rows) {
+	if n := s.seen + uint64(s.nulls.Count) + uint64(s.nans.Count); n != uint64(s.reader.rows) {
 		return index.Broken(name, "holds %d rows of %d", n, s.reader.rows)
 	}
 	return nil
 }
 
-// openBlock finds the postings behind the keys.
-func (s *source) openBlock(continued bool) error {
-	r := bytescan.NewReader(name+" block", s.block)
-	form := r.U8()
-	n := r.Count(len(s.block), 1)
+// head reads the head of the block.
+func (s *source) head() (r *bytescan.Reader, form uint8, n int) {
+	r = bytescan.NewReader(name+" block", s.block)
+	form = r.U8()
+	n = r.Count(len(s.block), 1)
 	if r.Err() == nil && (form > formPostings || n == 0) {
 		r.Fail("block of form %d with %d keys", form, n)
 	}
-	s.numbers = s.numbers[:0]
-	if r.Err() == nil && s.fixed == 8 && s.enc.Narrow() && form == formUnique && !continued {
-		return s.openNumbers(s.block[r.Offset():], n)
-	}
+	return r, form, n
+}
+
+// openKeys finds the postings behind the keys.
+func (s *source) openKeys(continued bool) error {
+	r, form, n := s.head()
 	s.keys = bytescan.NewReader(name+" block", s.block[r.Offset():])
 	for range n {
 		shared, length := r.Uvarint(), uint64(0)
@@ -163,40 +156,52 @@ func (s *source) openBlock(continued bool) error {
 	return r.Err()
 }
 
-func (s *source) readKey() error {
-	r := s.keys
+// nextKey reads the next key of the block and its rows.
+func (s *source) nextKey() error {
+	if err := s.readKey(s.keys); err != nil {
+		return err
+	}
+	s.runs = s.runs[:0]
+	if s.rows == nil {
+		row := unpack(s.packed, s.number, rowBits(s.reader.rows))
+		if row >= uint64(s.reader.rows) {
+			return index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
+		}
+		s.seen++
+		s.send(rowset.Range{Start: uint32(row), End: uint32(row) + 1})
+	} else if err := s.readPosting(); err != nil {
+		return err
+	}
+	s.number, s.left, s.keyed = s.number+1, s.left-1, true
+	if s.left == 0 && s.rows != nil {
+		return s.rows.Done()
+	}
+	return nil
+}
+
+// readKey reads a key behind the last one.
+func (s *source) readKey(r *bytescan.Reader) error {
 	shared := int(min(r.Uvarint(), 1<<20))
 	length := s.fixed - shared
 	if s.fixed == 0 {
 		length = r.Count(maxKey+1, 1)
 	}
-	if s.first && shared > 0 || shared > len(s.key) || length < 0 || shared+length > maxKey+1 {
-		r.Fail("key %d shares %d of %d bytes and adds %d", s.number, shared, len(s.key), length)
+	if s.first && shared > 0 || shared > len(s.last) || length < 0 || shared+length > maxKey+1 {
+		r.Fail("key shares %d of %d bytes and adds %d", shared, len(s.last), length)
 	}
 	suffix := r.Bytes(length)
 	if r.Err() != nil {
 		return r.Err()
 	}
-	if s.pairs > 0 {
-		c := string(suffix) > string(s.key[shared:])
-		if !c && !(s.goesOn && string(suffix) == string(s.key)) {
-			return index.Broken(name+" block", "key %d is not above the one before", s.number)
-		}
+	if s.started && string(suffix) <= string(s.last[shared:]) && !(s.goesOn && string(suffix) == string(s.last)) {
+		return index.Broken(name+" block", "a key is not above the one before")
 	}
-	s.key = append(s.key[:shared], suffix...)
-	s.first, s.goesOn = false, false
-	switch {
-	case s.fixed == 8:
-		s.narrow = binary.BigEndian.Uint64(s.key)
-	case s.enc.Narrow():
-		s.narrow = uint64(s.key[0])
-	default:
-		s.narrow = prefixOf(s.key)
-	}
+	s.last = append(s.last[:shared], suffix...)
+	s.first, s.goesOn, s.started = false, false, true
 	return nil
 }
 
-// readPosting reads the posting of the key.
+// readPosting reads the posting of a key.
 func (s *source) readPosting() error {
 	r := s.rows
 	head := r.Uvarint()
@@ -215,8 +220,24 @@ func (s *source) readPosting() error {
 		if r.Err() != nil {
 			return r.Err()
 		}
-		at, s.pairs = start+length, s.pairs+length
+		at, s.seen = start+length, s.seen+length
 		s.send(rowset.Range{Start: uint32(start), End: uint32(at)})
 	}
 	return r.Err()
 }
+
+// send visits where rows go.
+func (s *source) send(old rowset.Range) {
+	if s.alone == nil {
+		s.m.Each(s.no, old, s.take)
+		return
+	}
+	from, end := max(old.Start, s.alone.Old.Start), min(old.End, s.alone.Old.End)
+	if from < end {
+		by := s.alone.To - s.alone.Old.Start // may wrap
+		s.runs = append(s.runs, rowset.Range{Start: from + by, End: end + by})
+	}
+}
+
+// word is the last key read, as a number.
+func (s *source) word() uint64 { return binary.BigEndian.Uint64(s.last) }

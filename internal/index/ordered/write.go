@@ -38,6 +38,9 @@ type writer struct {
 	last      []byte // last key written, in this block or before it
 	blocks    directory
 	dataBytes int64
+
+	block  bytescan.Writer // memory of what closeBlock writes
+	ranges []rowset.Range  // and of several
 }
 
 func newWriter(e index.Encoding, rows uint32, s sizes, body index.Sink) *writer {
@@ -170,7 +173,8 @@ func (w *writer) closeBlock() error {
 	if w.count == 0 {
 		return nil
 	}
-	b := bytescan.Writer{Buf: make([]byte, 0, 2*blockTarget)}
+	b := &w.block
+	b.Buf = b.Buf[:0]
 	unique := len(w.singles) == w.count
 	if unique {
 		b.U8(formUnique)
@@ -180,7 +184,7 @@ func (w *writer) closeBlock() error {
 	b.Uvarint(uint64(w.count))
 	b.Bytes(w.keys.Buf)
 	if unique {
-		packRows(&b, w.singles, w.rowBits)
+		packRows(b, w.singles, w.rowBits)
 	} else {
 		b.Bytes(w.postings.Buf)
 	}

@@ -1,0 +1,209 @@
+package ordered
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/index"
+)
+
+// pair is a key of a source's block and one of its rows in the merged artifact.
+type pair struct {
+	word uint64 // the key if it is a number; else its eight bytes from where the keys at hand begin to differ
+	from uint64 // row, and above it where a key that is no number stands: source << keyBits and its place in the block
+}
+
+func (p pair) row() uint32 { return uint32(p.from) }
+func (p pair) key() uint32 { return uint32(p.from >> 32) }
+
+const (
+	keyBits  = 16
+	maxPairs = 1 << keyBits        // of a block that is read as pairs
+	maxText  = 512 << 10           // bytes of its keys
+	maxMerge = 1 << (32 - keyBits) // sources
+)
+
+// openPairs reads a block, whose keys are in no other, as pairs; false: it takes too much memory for that, and nothing was read.
+func (s *source) openPairs() (ok bool, err error) {
+	r, form, n := s.head()
+	if r.Err() != nil || n > maxPairs {
+		return false, r.Err()
+	}
+	if s.numeric {
+		if err = s.readWords(r, n); err != nil {
+			return false, err
+		}
+	} else if ok, err = s.readTexts(r, n); !ok {
+		return false, err
+	}
+	if form == formUnique {
+		err = s.readSingles(r, n)
+	} else if ok, err = s.readLists(r, n); !ok {
+		return false, err
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, row := range s.olds {
+		if row >= s.reader.rows {
+			return false, index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
+		}
+	}
+	if s.numeric {
+		s.last = binary.BigEndian.AppendUint64(s.last[:0], s.words[n-1])
+	} else {
+		s.last = append(s.last[:0], s.textOf(n-1)...)
+	}
+	s.started, s.seen = true, s.seen+uint64(len(s.olds))
+	s.m.Send(s.no, s.olds)
+	s.pair(form == formUnique, n)
+	return true, nil
+}
+
+// pair puts keys and new rows together.
+func (s *source) pair(unique bool, n int) {
+	s.taken = sized(s.taken, len(s.olds))
+	kept, from := 0, 0
+	for i := range n {
+		key, word, end := uint64(s.no<<keyBits|i)<<32, uint64(0), i+1
+		if s.numeric {
+			word = s.words[i]
+		}
+		if !unique {
+			end = s.lists[i]
+		}
+		for _, row := range s.olds[from:end] {
+			s.taken[kept] = pair{word, key | uint64(row)}
+			stays := 1
+			if row == index.Gone {
+				stays = 0
+			}
+			kept += stays
+		}
+		from = end
+	}
+	s.pairs = s.taken[:kept]
+}
+
+// readWords reads n keys that are numbers.
+func (s *source) readWords(r *bytescan.Reader, n int) error {
+	s.words = sized(s.words, n)
+	b, last, at := s.block[r.Offset():], uint64(0), 0
+	if s.started {
+		last = s.word()
+	}
+	for i := range s.words {
+		if len(b)-at < 9 && (len(b) == at || len(b)-at < 9-int(b[at])) {
+			return index.Broken(name+" block", "key %d does not fit", i)
+		}
+		shared := 8 * uint(b[at])
+		key := last&^(math.MaxUint64>>shared) | bigEndian(b[at+1:])>>shared
+		if first := i == 0; shared > 56 || first && shared > 0 || key <= last && (!first || s.started) {
+			return index.Broken(name+" block", "key %d is not above the one before, or shares %d bits of it", i, shared)
+		}
+		s.words[i] = key
+		last, at = key, at+9-int(shared/8)
+	}
+	r.Bytes(at)
+	return r.Err()
+}
+
+// bigEndian is the first eight bytes; those past the end are 0.
+func bigEndian(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	return prefixOf(b)
+}
+
+// readTexts reads n keys that are no numbers; false: they are too long.
+func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
+	s.text, s.ends = s.text[:0], s.ends[:0]
+	last := s.last
+	for i := range n {
+		shared := int(min(r.Uvarint(), 1<<20))
+		length := s.fixed - shared
+		if s.fixed == 0 {
+			length = r.Count(maxKey+1, 1)
+		}
+		if i == 0 && shared > 0 || shared > len(last) || length < 0 || shared+length > maxKey+1 {
+			r.Fail("key %d shares %d of %d bytes and adds %d", i, shared, len(last), length)
+		}
+		suffix := r.Bytes(length)
+		if r.Err() != nil {
+			return false, r.Err()
+		}
+		if (i > 0 || s.started) && string(suffix) <= string(last[shared:]) {
+			return false, index.Broken(name+" block", "key %d is not above the one before", i)
+		}
+		from := len(s.text)
+		s.text = append(append(s.text, last[:shared]...), suffix...)
+		if len(s.text) > maxText {
+			return false, nil
+		}
+		last, s.ends = s.text[from:], append(s.ends, len(s.text))
+	}
+	return true, nil
+}
+
+// textOf is a key of the block that is no number.
+func (s *source) textOf(i int) []byte {
+	if i == 0 {
+		return s.text[:s.ends[0]]
+	}
+	return s.text[s.ends[i-1]:s.ends[i]]
+}
+
+// readSingles reads the only rows of n keys.
+func (s *source) readSingles(r *bytescan.Reader, n int) error {
+	width := rowBits(s.reader.rows)
+	packed := r.Bytes((n*int(width) + 7) / 8)
+	if err := r.Done(); err != nil {
+		return err
+	}
+	s.olds = sized(s.olds, n)
+	i, mask := 0, uint64(1)<<width-1
+	for at := uint(0); i < n && at/8+8 <= uint(len(packed)); i++ {
+		s.olds[i] = uint32(binary.LittleEndian.Uint64(packed[at/8:]) >> (at % 8) & mask)
+		at += width
+	}
+	for ; i < n; i++ {
+		s.olds[i] = uint32(unpack(packed, i, width))
+	}
+	return nil
+}
+
+// readLists reads the postings of n keys; false: they are of too many rows.
+func (s *source) readLists(r *bytescan.Reader, n int) (ok bool, err error) {
+	s.olds, s.lists = s.olds[:0], s.lists[:0]
+	for range n {
+		head, at := r.Uvarint(), uint64(0)
+		for i := head >> 1; i > 0 && r.Err() == nil; i-- {
+			at += r.Uvarint()
+			length := uint64(1)
+			if head&1 == 1 {
+				length += r.Uvarint()
+			}
+			if at > math.MaxUint32 || length > math.MaxUint32 {
+				return false, index.Broken(name+" block", "rows %d + %d of %d", at, length, s.reader.rows)
+			}
+			if uint64(len(s.olds))+length > maxPairs {
+				return false, nil
+			}
+			for end := at + length; at < end; at++ {
+				s.olds = append(s.olds, uint32(min(at, math.MaxUint32)))
+			}
+		}
+		s.lists = append(s.lists, len(s.olds))
+	}
+	return true, r.Done()
+}
+
+// sized is a slice of n elements, whatever they are.
+func sized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n, n+n/2)
+	}
+	return s[:n]
+}

@@ -1,0 +1,155 @@
+package ordered
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+
+	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/rowset"
+)
+
+// whole takes a key with all its rows, ascending; none: it is gone.
+func (w *writer) whole(key []byte, runs []rowset.Range) error {
+	narrow := uint64(0)
+	if w.narrow {
+		narrow = binary.BigEndian.Uint64(key)
+	}
+	for i, r := range runs {
+		if n := len(w.runs); i > 0 && w.runs[n-1].End < r.Start && n < w.sizes.runs {
+			w.runs = append(w.runs, r)
+			continue
+		}
+		if err := w.addRun(narrow, key, r); err != nil {
+			return err
+		}
+	}
+	err := w.closeKey(false)
+	w.any = false
+	return err
+}
+
+// numbers takes all pairs of numbers.
+func (w *writer) numbers(batch []pair) error {
+	var key [8]byte
+	for len(batch) > 0 {
+		n := 1
+		for n < len(batch) && batch[n].word == batch[0].word {
+			n++
+		}
+		binary.BigEndian.PutUint64(key[:], batch[0].word)
+		if err := w.several(key[:], batch[:n]); err != nil {
+			return err
+		}
+		batch = batch[n:]
+		n, err := w.oneEach(batch)
+		if err != nil {
+			return err
+		}
+		batch = batch[n:]
+	}
+	return nil
+}
+
+// oneEach takes the first pairs of numbers into the block at hand, as long as each has a key of its own, and reports how many.
+func (w *writer) oneEach(batch []pair) (n int, err error) {
+	if w.count == 0 {
+		return 0, nil
+	}
+	keys, last := w.keys.Buf, binary.BigEndian.Uint64(w.last)
+	for n < len(batch) && len(keys)+len(w.postings.Buf)+w.asPosted < w.sizes.block {
+		word := batch[n].word
+		if n+1 < len(batch) && batch[n+1].word == word {
+			break
+		}
+		shared, at := bits.LeadingZeros64(word^last)/8, len(keys)
+		keys = append(keys, uint8(shared), 0, 0, 0, 0, 0, 0, 0, 0)
+		binary.BigEndian.PutUint64(keys[at+1:], word<<(8*shared))
+		keys, last = keys[:at+9-shared], word
+		w.row(batch[n].row())
+		n++
+	}
+	w.keys.Buf = keys
+	binary.BigEndian.PutUint64(w.last, last)
+	return n, w.closeFull()
+}
+
+// row puts the only row of a key into the block.
+func (w *writer) row(row uint32) {
+	if len(w.singles) == w.count {
+		w.oneRow(row)
+	} else {
+		w.postings.Buf = binary.AppendUvarint(append(w.postings.Buf, 1<<1), uint64(row))
+	}
+	w.count++
+}
+
+// closeFull closes the block when it is large enough.
+func (w *writer) closeFull() error {
+	if len(w.keys.Buf)+len(w.postings.Buf)+w.asPosted < w.sizes.block {
+		return nil
+	}
+	return w.closeBlock()
+}
+
+// texts takes all pairs of keys that are no numbers.
+func (w *writer) texts(batch []pair, textOf func(*pair) []byte) error {
+	for len(batch) > 0 {
+		first, key, n := &batch[0], textOf(&batch[0]), 1
+		for n < len(batch) && (batch[n].key() == first.key() || batch[n].word == first.word && bytes.Equal(textOf(&batch[n]), key)) {
+			n++
+		}
+		if n > 1 || w.count == 0 {
+			if err := w.several(key, batch[:n]); err != nil {
+				return err
+			}
+			batch = batch[n:]
+			continue
+		}
+		shared := commonPrefix(w.last, key)
+		w.keys.Uvarint(uint64(shared))
+		if w.variable {
+			w.keys.Uvarint(uint64(len(key) - shared))
+		}
+		w.keys.Bytes(key[shared:])
+		w.last = append(w.last[:shared], key[shared:]...)
+		w.row(first.row())
+		if err := w.closeFull(); err != nil {
+			return err
+		}
+		batch = batch[1:]
+	}
+	return nil
+}
+
+// several takes the pairs of one key.
+func (w *writer) several(key []byte, of []pair) error {
+	slices.SortFunc(of, func(a, b pair) int { return cmp.Compare(a.row(), b.row()) })
+	w.ranges = w.ranges[:0]
+	for _, p := range of {
+		if n := len(w.ranges); n > 0 && w.ranges[n-1].End == p.row() {
+			w.ranges[n-1].End++
+		} else {
+			w.ranges = append(w.ranges, rowset.Range{Start: p.row(), End: p.row() + 1})
+		}
+	}
+	return w.whole(key, w.ranges)
+}
+
+// packRows appends rows in width bits each, least significant bit first, padded to a byte.
+func packRows(w *bytescan.Writer, rows []uint32, width uint) {
+	acc, have := uint64(0), uint(0)
+	for _, r := range rows {
+		acc |= uint64(r) << have
+		if have += width; have >= 32 {
+			w.U32(uint32(acc))
+			acc, have = acc>>32, have-32
+		}
+	}
+	for ; have > 0; have -= min(have, 8) {
+		w.U8(uint8(acc))
+		acc >>= 8
+	}
+}
