@@ -3,6 +3,8 @@ package column
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -10,6 +12,13 @@ import (
 // TestKeep: kept values are the values of the rows whose bits are set, for every layout a decoder makes and every density of bits.
 func TestKeep(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
+	if s := os.Getenv("SKOMER_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("replay: SKOMER_SEED=%d go test -run '^%s$'", seed, t.Name())
 	rng := rand.New(rand.NewPCG(seed, 7))
 	for range 12 {
 		b := everyLayout(rng, rng.IntN(400))

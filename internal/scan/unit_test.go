@@ -1,19 +1,17 @@
 package scan
 
 import (
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index/indextest"
 )
 
 // TestLiveRowsOfBatches: a row of a batch is live where its position is in the set, for batches of neighbouring and of scattered rows.
 func TestLiveRowsOfBatches(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := indextest.Rand(t)
 	for range 20_000 {
 		words := make([]uint64, 1+rng.IntN(6))
 		for i := range words {
@@ -40,14 +38,14 @@ func TestLiveRowsOfBatches(t *testing.T) {
 			}
 		}
 		got := liveOf(nil, words, b)
-		require.Len(t, got, (b.Rows+63)/64, "seed %d", seed)
+		require.Len(t, got, (b.Rows+63)/64)
 		for i := range len(got) * 64 {
 			want := false
 			if i < b.Rows {
 				p := b.Position(i)
 				want = words[p/64]>>(p%64)&1 == 1
 			}
-			require.Equal(t, want, got[i/64]>>(i%64)&1 == 1, "seed %d: row %d of %d from %d of %x", seed, i, b.Rows, b.Start, words)
+			require.Equal(t, want, got[i/64]>>(i%64)&1 == 1, "row %d of %d from %d of %x", i, b.Rows, b.Start, words)
 		}
 	}
 }
