@@ -119,24 +119,6 @@ func (s *sourceMap) seal(source int, rows uint32, taken []uint64) (total uint64,
 	return total, nil
 }
 
-// join makes one piece of whole ones that touch and stay together.
-func (s *sourceMap) join() {
-	joined := s.pieces[:0]
-	for _, p := range s.pieces {
-		if n := len(joined); n > 0 && p.follows(&joined[n-1]) {
-			joined[n-1].at.End = p.at.End
-		} else {
-			joined = append(joined, p)
-		}
-	}
-	s.pieces = joined
-}
-
-func (p *piece) follows(q *piece) bool {
-	whole := p.kept == nil && p.scattered == nil && q.kept == nil && q.scattered == nil
-	return whole && q.at.End == p.at.Start && q.base+q.at.Len() == p.base
-}
-
 // take marks rows and reports whether none of them was marked.
 func take(words []uint64, r rowset.Range) bool {
 	free := true
@@ -291,11 +273,25 @@ func (m *OrdinalMap) Stretches() [][]Stretch {
 		}
 	}
 	slices.SortFunc(all, func(a, b Stretch) int { return cmp.Compare(a.To, b.To) })
+	all = joined(all)
 	out := [][]Stretch{}
 	for i, from := 1, 0; i <= len(all); i++ {
 		if i == len(all) || all[i].Source != all[from].Source || all[i].Old.Start < all[i-1].Old.Start {
 			out = append(out, all[from:i])
 			from = i
+		}
+	}
+	return out
+}
+
+// joined makes one of stretches that follow each other on both sides.
+func joined(all []Stretch) []Stretch {
+	out := all[:0]
+	for _, x := range all {
+		if n := len(out); n > 0 && out[n-1].Source == x.Source && out[n-1].Old.End == x.Old.Start && out[n-1].To+out[n-1].Old.Len() == x.To {
+			out[n-1].Old.End = x.Old.End
+		} else {
+			out = append(out, x)
 		}
 	}
 	return out
@@ -346,25 +342,6 @@ func (m *OrdinalMap) To(source int, old uint32) uint32 {
 		return Gone
 	default:
 		return p.base + p.kept.rank(old-p.at.Start)
-	}
-}
-
-// Send replaces rows of a source by their new ordinals, or Gone.
-func (m *OrdinalMap) Send(source int, rows []uint32) {
-	pieces := m.sources[source].pieces
-	if len(pieces) == 1 && pieces[0].kept == nil && pieces[0].scattered == nil {
-		at, base := pieces[0].at, pieces[0].base
-		for i, row := range rows {
-			to := uint32(Gone)
-			if row-at.Start < at.Len() {
-				to = base + row - at.Start
-			}
-			rows[i] = to
-		}
-		return
-	}
-	for i, row := range rows {
-		rows[i] = m.To(source, row)
 	}
 }
 

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
@@ -14,6 +15,13 @@ import (
 func checkMap(t *testing.T, r *rand.Rand, m *OrdinalMap, sent [][]uint32) {
 	t.Helper()
 	for s, to := range sent {
+		rows := make([]uint32, len(to))
+		for old := range rows {
+			rows[old] = uint32(old)
+		}
+		if m.Send(s, rows); !slices.Equal(rows, to) {
+			t.Fatalf("rows of source %d are sent to %v, want %v", s, rows, to)
+		}
 		for old, want := range to {
 			if got := m.To(s, uint32(old)); got != want {
 				t.Fatalf("row %d of source %d goes to %d, want %d", old, s, got, want)
