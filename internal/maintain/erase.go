@@ -37,7 +37,7 @@ type Erase struct {
 // Forgotten is an object that held values of the files, or may have, and what became of it.
 type Forgotten struct {
 	Key    string    `json:"key"`
-	Kind   string    `json:"kind"`            // artifacts, file map, facts, sketch, list, version, head, masks, other
+	Kind   string    `json:"kind"`            // artifacts, file map, refusals, facts, sketch, roll, list, version, head, masks, other
 	Index  []string  `json:"index,omitempty"` // ids
 	Files  []string  `json:"data_files,omitempty"`
 	Bytes  int64     `json:"bytes"`

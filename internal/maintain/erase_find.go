@@ -20,6 +20,8 @@ const (
 	whyBeside = "lies in one object with what is forgotten"
 	whyFacts  = "bounds of manifests may be values; the next sync keeps them anew for the files that are left"
 	whySketch = "sketches of the whole table cannot forget; the next sync merges them anew"
+	whyNames  = "names a file that is forgotten, whose path may hold values; the next sync finds out anew what is not worth keeping of the others"
+	whyRoll   = "of no use after an erasure: syncs look at every file"
 	whyRun    = "maps values of a file that is forgotten; the next sync maps the files that are left anew"
 
 	eraseReads = 8 // bundles opened side by side
@@ -47,6 +49,9 @@ func (e *erasing) find(ctx context.Context) (*traces, error) {
 		return nil, err
 	}
 	if err := e.findRuns(ctx, out); err != nil {
+		return nil, err
+	}
+	if err := e.findRefusals(ctx, out); err != nil {
 		return nil, err
 	}
 	if e.report.Passes == 1 || !out.empty() {
@@ -237,7 +242,38 @@ func (e *erasing) findRuns(ctx context.Context, out *traces) error {
 	return nil
 }
 
-// findWhole takes what is about the table as a whole: facts of manifests and sketches.
+// findRefusals reads the lists of what was not worth keeping.
+func (e *erasing) findRefusals(ctx context.Context, out *traces) error {
+	lists := slices.DeleteFunc(e.newest.EveryDerived(), func(d overlay.Derived) bool { return d.Kind != refusedKind })
+	if len(lists) == 0 {
+		return nil
+	}
+	reads := make([]store.Read, len(lists))
+	for i, d := range lists {
+		reads[i] = store.Read{Key: e.Overlay.Prefix() + "/" + d.Key, Spans: []store.Span{{Off: d.Off, Len: d.Len}}}
+	}
+	for i, r := range e.Store.Fetch(ctx, reads) {
+		d, err := lists[i], r.Err
+		if err == nil {
+			err = d.Check(r.Data[0])
+		}
+		if c := unreadable(err); err != nil && c.err != nil {
+			return fault.About(d.Key, err)
+		}
+		var l *refusedList
+		if err == nil {
+			l = parseRefused(r.Data[0])
+		}
+		if l != nil && !slices.ContainsFunc(l.Files, func(f refusedFile) bool { return e.forgets(DataFile{f.Path, f.Size, f.Records}) }) {
+			continue
+		}
+		out.derived = append(out.derived, d.Is())
+		out.note(reads[i].Key, "refusals", whyNames, d.Index)
+	}
+	return nil
+}
+
+// findWhole takes what is about the table as a whole: facts of manifests, sketches and the roll of files.
 func (e *erasing) findWhole(out *traces) {
 	for _, d := range e.newest.EveryDerived() {
 		var kind, why string
@@ -246,6 +282,8 @@ func (e *erasing) findWhole(out *traces) {
 			kind, why = "facts", whyFacts
 		case SketchKind:
 			kind, why = "sketch", whySketch
+		case RollKind:
+			kind, why = "roll", whyRoll
 		default:
 			continue
 		}
