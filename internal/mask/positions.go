@@ -3,7 +3,6 @@ package mask
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -29,15 +28,6 @@ var (
 	}
 	positionNames = []facts.MappedField{{ID: filePathID, Names: []string{"file_path"}}, {ID: posID, Names: []string{"pos"}}}
 )
-
-// content is what a position delete file deletes, by data file as its rows name it.
-type content struct {
-	paths []string
-	rows  []*roaring.Bitmap
-	index map[string]int
-	nulls int64 // rows without a path
-	last  int   // where the row before went
-}
 
 // positions merges the position deletes of the targets. A delete file is read once for all of them.
 func (w *work) positions(ctx context.Context) (Report, error) {
@@ -74,14 +64,6 @@ func (w *work) positions(ctx context.Context) (Report, error) {
 type merged struct {
 	rows     *roaring.Bitmap
 	warnings []string
-}
-
-// warning is what was ignored in a delete file, "" if nothing.
-func (c *content) warning(path string) string {
-	if c.nulls == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s: %d rows without a file path are ignored", path, c.nulls)
 }
 
 func (w *work) positionKey(t *target) positionKey {
@@ -163,7 +145,7 @@ func (w *work) contents(ctx context.Context, need map[int32]*content, report *Re
 		if err := readableDeletes(d, i); err != nil {
 			return err
 		}
-		need[i] = &content{index: map[string]int{}, last: -1}
+		need[i] = newContent()
 		if d.Format[i] == facts.Avro {
 			avro = append(avro, i)
 		} else {
@@ -180,7 +162,9 @@ func (w *work) contents(ctx context.Context, need map[int32]*content, report *Re
 		return err
 	}
 	for _, i := range slices.Concat(parquet, avro) {
-		if c := need[i]; !w.options.KeepAll {
+		c := need[i]
+		c.words = nil
+		if !w.options.KeepAll {
 			w.Cache.put(contentKey{identity{d.Path[i], d.Size[i]}}, c, c.bytes())
 		}
 	}
@@ -237,79 +221,6 @@ func hasColumns(name string, b *parquetio.Binding, cols []column.Path) error {
 		}
 	}
 	return nil
-}
-
-func (c *content) reset() { *c = content{index: map[string]int{}, last: -1} }
-
-// add takes a batch of paths and positions.
-func (c *content) add(b *column.Batch) error {
-	path, pos := b.Cols[0], b.Cols[1].Flatten()
-	var byDict []int // content of each dictionary entry, -1: not looked up
-	if path.Dict != nil {
-		byDict = slices.Repeat([]int{-1}, path.Dict.Len)
-	}
-	var run []uint32
-	for i := range b.Rows {
-		if path.Null(i) {
-			c.nulls++
-			continue
-		}
-		if pos.Null(i) {
-			return fault.New(fault.Corrupt, "", "row %d names %q and no position", b.Position(i), path.Raw(i))
-		}
-		at := c.at(path, byDict, i)
-		if at != c.last {
-			c.flush(run)
-			c.last, run = at, run[:0]
-		}
-		switch p := pos.Int64s()[i]; {
-		case p < 0:
-			return fault.New(fault.Corrupt, "", "row %d deletes position %d", b.Position(i), p)
-		case p < math.MaxUint32: // above it the position dangles: no file has so many rows
-			run = append(run, uint32(p))
-		}
-	}
-	c.flush(run)
-	return nil
-}
-
-func (c *content) flush(run []uint32) {
-	if len(run) > 0 {
-		c.rows[c.last].AddMany(run)
-	}
-}
-
-func (c *content) at(path *column.Vector, byDict []int, i int) int {
-	if byDict != nil {
-		e := &byDict[path.Idx[i]]
-		if *e < 0 {
-			*e = c.lookUp(path.Raw(i))
-		}
-		return *e
-	}
-	if p := path.Raw(i); c.last < 0 || c.paths[c.last] != string(p) {
-		return c.lookUp(p)
-	}
-	return c.last
-}
-
-func (c *content) lookUp(path []byte) int {
-	at, ok := c.index[string(path)]
-	if !ok {
-		at = len(c.paths)
-		c.paths = append(c.paths, string(path))
-		c.rows = append(c.rows, roaring.New())
-		c.index[c.paths[at]] = at
-	}
-	return at
-}
-
-func (c *content) bytes() int64 {
-	n := int64(64)
-	for i, p := range c.paths {
-		n += int64(2*len(p)) + 64 + int64(c.rows[i].GetSizeInBytes())
-	}
-	return n
 }
 
 // merge unites, for every target, the rows that its delete files hold for it.
