@@ -7,10 +7,10 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 )
 
-// OpenRoot starts reading a root: its version byte, which must be version, and the encoding. A root above limit bytes fails.
+// OpenRoot starts reading a root: its version byte, from 1 to version, and the encoding. A root above limit bytes fails.
 func OpenRoot(kind string, root []byte, version uint8, limit int) (*bytescan.Reader, Encoding, error) {
 	r := bytescan.NewReader(kind+" root", root)
-	if v := r.U8(); r.Err() == nil && v != version {
+	if v := r.U8(); r.Err() == nil && (v == 0 || v > version) {
 		return nil, Encoding{}, FromTheFuture(kind, v)
 	}
 	if len(root) > limit {

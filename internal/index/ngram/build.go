@@ -113,6 +113,7 @@ type writer struct {
 	start   int64  // offset of its first posting
 	last    int64  // the last trigram written, -1 before the first
 	blocks  []finishedBlock
+	seamed  bool // a posting has a seam
 }
 
 // finishedBlock is a dictionary block that is written when all postings are.
@@ -138,7 +139,9 @@ func (w *writer) entry(trigram uint32) {
 	w.count++
 }
 
+// dropped forgets the rows that were added to w.posting.
 func (w *writer) dropped(trigram uint32) error {
+	w.posting.reset()
 	w.entry(trigram)
 	w.entries.Uvarint(0)
 	return nil
@@ -152,6 +155,7 @@ func (w *writer) kept(trigram uint32) error {
 		return nil
 	}
 	w.entry(trigram)
+	w.seamed = w.seamed || w.posting.seamed
 	if len(b) <= maxInside {
 		w.entries.Uvarint(uint64(w.posting.rows)<<1 | 1)
 		w.entries.Blob(b)
@@ -197,7 +201,11 @@ func (w *writer) finish(nulls func(*bytescan.Writer) error) ([]byte, error) {
 	if err := nulls(&set); err != nil {
 		return nil, err
 	}
-	root := index.StartRoot(version, textEncoding)
+	v := uint8(seamless)
+	if w.seamed {
+		v = version
+	}
+	root := index.StartRoot(v, textEncoding)
 	root.String(w.folding)
 	root.Uvarint(uint64(w.rows))
 	root.Uvarint(uint64(w.body.Offset()))

@@ -6,11 +6,11 @@
 // since it counts bytes and not characters, one Chinese character is a trigram. The idea and the treatment of regular expressions
 // follow Russ Cox, "Regular Expression Matching with a Trigram Index" (2012).
 //
-// # Version 1
+// # Version 2
 //
 // Integers are little-endian, uv is an unsigned LEB128 varint. A trigram is the number first byte × 65,536 + second × 256 + third.
 //
-//	root        u8 version = 1
+//	root        u8 version: 1; 2: postings have seams
 //	            encoding                   index.Encoding: u8 kind, u8 scale, uv width; of strings
 //	            uv length, Unicode version by whose tables texts were folded, in ASCII
 //	            uv rows                    of the segment
@@ -29,7 +29,9 @@
 //	                       inside   uv length, posting
 //	                       else     uv length, u32 CRC32C of a posting in the body
 //	posting     chunks of 65,536 rows until its end; empty ones are left out
-//	            uv (chunk number - previous - 1; the first: chunk number) << 1 | form
+//	            uv (65,536 + row - base) << 1      a seam, where it stands: chunks after it are numbered anew, from the row on, which is
+//	                                               their base; before the first seam that is row 0
+//	            uv (chunk number - previous - 1; the first after a base: chunk number) << 1 | form
 //	              form 0    uv rows - 1; per 128 rows: u8 width, their gaps in width bits each from the least significant bit on;
 //	                        a gap is the rows between a row and the one before (the first: the chunk's start)
 //	              form 1    8,192 bytes, a bit per row, least significant first
@@ -37,7 +39,8 @@
 package ngram
 
 const (
-	version     = 1
+	version     = 2
+	seamless    = 1       // version of a root whose postings have no seams
 	blockTarget = 8 << 10 // of a dictionary block; also the largest that lives in the root
 	maxBlock    = 16 << 10
 	maxRoot     = 1 << 20
@@ -62,6 +65,10 @@ const (
 	chunkRows   = 1 << 16
 	chunkBitmap = chunkRows / 8
 	packRows    = 128
+	seamHead    = 2 * chunkRows // and above: a seam
+	// copiedRows is the least rows of chunks that a merge copies as they are. Fewer are written anew, so that a posting that was merged
+	// often has few seams and full chunks.
+	copiedRows = 128
 )
 
 // trigrams is the number of different trigrams.

@@ -3,22 +3,22 @@ package ngram
 import (
 	"slices"
 
-	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
+	"github.com/skomerdb/skomer/internal/rowset"
 )
 
 // source is an artifact being merged, read trigram by trigram.
 type source struct {
 	*reader
-	from    *index.Source
-	number  int
-	alone   *index.Stretch // all rows that stay, where they stay together
-	block   int            // the next dictionary block
-	entries []entry        // of the block at hand, from the next one on
-	buf     []byte
+	from     *index.Source
+	postings *index.Ahead
+	block    int     // the next dictionary block
+	entries  []entry // of the block at hand
+	at       int     // the next one of them
+	buf      []byte
 }
 
-func openSource(from *index.Source, number int) (*source, error) {
+func openSource(from *index.Source) (*source, error) {
 	x, err := open(from.Root, from.Rows)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func openSource(from *index.Source, number int) (*source, error) {
 	if x.bodySize != from.Size {
 		return nil, index.Broken(name, "body of %d bytes, its root says %d", from.Size, x.bodySize)
 	}
-	s := &source{reader: x, from: from, number: number}
+	s := &source{reader: x, from: from, postings: index.NewAhead(from)}
 	if len(x.blocks) > 0 {
 		return s, s.fill()
 	}
@@ -34,39 +34,47 @@ func openSource(from *index.Source, number int) (*source, error) {
 }
 
 // fill reads dictionary blocks until an entry is at hand or none is left.
-func (s *source) fill() error {
-	for len(s.entries) == 0 && s.block < len(s.blocks) {
-		b, err := s.from.Unit(name+" dictionary", s.blocks[s.block].unit, nil)
-		if err != nil {
+func (s *source) fill() (err error) {
+	for s.at == len(s.entries) && s.block < len(s.blocks) {
+		if s.buf, err = s.from.Unit(name+" dictionary", s.blocks[s.block].unit, s.buf); err != nil {
 			return err
 		}
 		s.block++
-		s.entries = s.entries[:0]
-		if err := s.eachEntry(b, func(e entry) { s.entries = append(s.entries, e) }); err != nil {
+		s.entries, s.at = s.entries[:0], 0
+		if err := s.eachEntry(s.buf, func(e entry) { s.entries = append(s.entries, e) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// posting is the bytes of the posting of the entry at hand.
-func (s *source) posting() (b []byte, err error) {
-	e := s.entries[0]
+// trigram is the one at hand; trigrams: none is left.
+func (s *source) trigram() uint32 {
+	if s.at == len(s.entries) {
+		return trigrams
+	}
+	return s.entries[s.at].trigram
+}
+
+// posting is the bytes of a posting, a view that the next call ends.
+func (s *source) posting(e *entry) ([]byte, error) {
 	if e.inside != nil {
 		return e.inside, nil
 	}
-	s.buf, err = s.from.Unit(name+" posting", e.unit, s.buf)
-	return s.buf, err
+	return s.postings.Unit(name+" posting", e.unit)
 }
 
 // joining is one merge.
 type joining struct {
 	rows    uint32
 	m       *index.OrdinalMap
+	along   [][]index.Stretch // the map, unless it is none of few stretches
 	sources []*source
 	out     *writer
 	limit   int64
-	moved   []uint32 // new rows of the trigram at hand
+	held    [][]byte // by source: the posting of the trigram at hand
+	moved   []uint32 // rows of the trigram at hand
+	few     []chunk
 }
 
 // trigrams writes the postings of all sources.
@@ -74,9 +82,7 @@ func (j *joining) trigrams() (reason string, err error) {
 	for {
 		next := uint32(trigrams)
 		for _, s := range j.sources {
-			if len(s.entries) > 0 {
-				next = min(next, s.entries[0].trigram)
-			}
+			next = min(next, s.trigram())
 		}
 		if next == trigrams {
 			return "", nil
@@ -84,33 +90,99 @@ func (j *joining) trigrams() (reason string, err error) {
 		if reason, err = j.trigram(next); reason != "" || err != nil {
 			return reason, err
 		}
+		for _, s := range j.sources {
+			if s.trigram() != next {
+				continue
+			}
+			s.at++
+			if err := s.fill(); err != nil {
+				return "", err
+			}
+		}
 	}
 }
 
 func (j *joining) trigram(t uint32) (reason string, err error) {
-	frequent := false
-	j.moved = j.moved[:0]
+	frequent, used := false, int64(0)
 	for _, s := range j.sources {
-		if len(s.entries) == 0 || s.entries[0].trigram != t {
+		if s.trigram() != t {
 			continue
 		}
-		switch e := s.entries[0]; {
-		case e.rows == 0:
-			frequent = true
-		case int64(4*len(j.moved))+4*int64(e.rows)+e.unit.Len > j.limit:
-			return "the rows of one trigram take more memory than the merge may use", nil
-		default:
-			if err := j.move(s); err != nil {
-				return "", err
-			}
+		e := &s.entries[s.at]
+		frequent = frequent || e.rows == 0
+		used += 4*int64(e.rows) + e.unit.Len
+	}
+	switch {
+	case frequent:
+		return "", j.out.dropped(t)
+	case used > j.limit:
+		return "the rows of one trigram take more memory than the merge may use", nil
+	}
+	for i, s := range j.sources {
+		if j.held[i] = nil; s.trigram() != t {
+			continue
 		}
-		s.entries = s.entries[1:]
-		if err := s.fill(); err != nil {
+		if j.held[i], err = s.posting(&s.entries[s.at]); err != nil {
 			return "", err
 		}
 	}
-	if frequent || tooFrequent(uint32(len(j.moved)), j.rows) {
+	if j.along != nil {
+		err = j.copyRows()
+	} else {
+		err = j.moveRows()
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case tooFrequent(j.out.posting.rows, j.rows):
 		return "", j.out.dropped(t)
+	default:
+		return "", j.out.kept(t)
+	}
+}
+
+// copyRows writes the new rows of the postings at hand, stretch by stretch.
+func (j *joining) copyRows() error {
+	for _, along := range j.along {
+		i := along[0].Source
+		if j.held[i] == nil {
+			continue
+		}
+		s := j.sources[i]
+		c := copier{along: along, size: s.rows, least: j.out.sizes.copied, out: &j.out.posting, few: j.few, scratch: j.moved}
+		err := c.copy(j.held[i], s.entries[s.at].rows)
+		if j.few, j.moved = c.few, c.scratch; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveRows sends the rows of the postings at hand through the map, one by one.
+func (j *joining) moveRows() error {
+	j.moved = j.moved[:0]
+	for i, b := range j.held {
+		if b == nil {
+			continue
+		}
+		s, from := j.sources[i], len(j.moved)
+		err := eachRow(b, s.rows, s.entries[s.at].rows, func(old rowset.Range) bool {
+			for row := old.Start; row < old.End; row++ {
+				j.moved = append(j.moved, row)
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		kept := from
+		for _, old := range j.moved[from:] {
+			if to := j.m.To(i, old); to != index.Gone {
+				j.moved[kept] = to
+				kept++
+			}
+		}
+		j.moved = j.moved[:kept]
 	}
 	if !slices.IsSorted(j.moved) {
 		slices.Sort(j.moved)
@@ -118,37 +190,5 @@ func (j *joining) trigram(t uint32) (reason string, err error) {
 	for _, row := range j.moved {
 		j.out.posting.add(row)
 	}
-	return "", j.out.kept(t)
-}
-
-// move sends the rows of a source's posting through the map.
-func (j *joining) move(s *source) error {
-	b, err := s.posting()
-	if err != nil {
-		return err
-	}
-	r := bytescan.NewReader(name+" posting", b)
-	from := len(j.moved)
-	j.moved = appendRows(j.moved, r, s.rows)
-	if n := len(j.moved) - from; r.Err() == nil && n != int(s.entries[0].rows) {
-		r.Fail("%d rows, the dictionary says %d", n, s.entries[0].rows)
-	}
-	if err := r.Done(); err != nil {
-		return err
-	}
-	kept := from
-	for _, old := range j.moved[from:] {
-		var to uint32
-		if s.alone != nil {
-			to = s.alone.Row(old)
-		} else {
-			to = j.m.To(s.number, old)
-		}
-		if to != index.Gone {
-			j.moved[kept] = to
-			kept++
-		}
-	}
-	j.moved = j.moved[:kept]
 	return nil
 }

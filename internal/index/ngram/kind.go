@@ -15,11 +15,14 @@ var textEncoding = index.Encoding{Kind: column.String}
 type Kind struct{ sizes }
 
 // sizes is what a writer cuts by; the zero value means the constants of format.go. Readers do not depend on it.
-type sizes struct{ block, inside int }
+type sizes struct{ block, inside, copied int }
 
 func (s sizes) orDefault() sizes {
-	if s == (sizes{}) {
-		return sizes{block: blockTarget, inside: blockTarget}
+	if s.block == 0 {
+		s.block, s.inside = blockTarget, blockTarget
+	}
+	if s.copied == 0 {
+		s.copied = copiedRows
 	}
 	return s
 }

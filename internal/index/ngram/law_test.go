@@ -15,7 +15,7 @@ import (
 
 var (
 	str        = column.Of(column.String)
-	manyBlocks = Kind{sizes{block: 20, inside: 40}} // dictionaries of some trigrams fill several blocks
+	manyBlocks = Kind{sizes{block: 20, inside: 40, copied: 1 << 20}} // dictionaries of some trigrams fill several blocks
 )
 
 func TestLaw(t *testing.T) {
