@@ -147,7 +147,7 @@ func (a add) apply(_ context.Context, d *draft) error {
 }
 
 func sameIndex(a, b Definition) bool {
-	return a.Kind == b.Kind && a.KindVersion == b.KindVersion && slices.Equal(a.FieldIDs, b.FieldIDs) && maps.Equal(a.Params, b.Params)
+	return a.Kind == b.Kind && slices.Equal(a.FieldIDs, b.FieldIDs) && maps.Equal(a.Params, b.Params)
 }
 
 // newID is the kind and a hash of definition, commit and version, so that a dropped index never comes back under its old id.

@@ -21,12 +21,12 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// Definition is the declaration of an index. Two definitions are the same index if they differ at most in ID, Names and
+// Definition is the declaration of an index. Two definitions are the same index if they differ at most in ID, Names, KindVersion and
 // CreatedVersion.
 type Definition struct {
 	ID             string            `json:"id"` // chosen at commit when empty; never used again after a drop
 	Kind           string            `json:"kind"`
-	KindVersion    int               `json:"kind_version"`
+	KindVersion    int               `json:"kind_version"` // its artifacts are of this version of the kind or later
 	FieldIDs       []int             `json:"field_ids"`
 	Names          []string          `json:"names,omitempty"` // column names when declared: a hint for people
 	Params         map[string]string `json:"params,omitempty"`
