@@ -153,6 +153,9 @@ type Index struct {
 	// Capped is how many artifacts answer no test of a value in some row group or at all, since it has too many values. Those
 	// whose roots are in bundles alone are not counted: roots beyond 1 KiB are.
 	Capped int `json:"artifacts_capped,omitempty"`
+	// Outdated is how many of its first 1,024 artifacts an older format or other parameters made, which Reindex builds anew. Status counts them,
+	// where an older Skomer declared the index and Reindex has not renewed all of it.
+	Outdated int `json:"artifacts_outdated,omitempty"`
 	// FileMap is the file map that belongs to it; nil if there is none.
 	FileMap *FileMap `json:"file_map,omitempty"`
 	// Problem is why it cannot be built on the table as it is now: its column was dropped, its type has changed.

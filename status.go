@@ -8,6 +8,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lineage"
+	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/scan"
 )
@@ -33,7 +34,25 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	}
 	t.saw(v)
 	t.stands(st, s, v)
+	if err := t.outdated(ctx, st, s, v); err != nil {
+		return nil, err
+	}
 	return st, t.fileMaps(ctx, st, s, v, lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID})
+}
+
+// statusRecords is how many lineage records of an index a status reads.
+const statusRecords = 1024
+
+// outdated counts the artifacts that a reindex would renew.
+func (t *Table) outdated(ctx context.Context, st *Status, s *facts.Snapshot, v *overlay.Version) error {
+	if v.Broken() != nil {
+		return nil
+	}
+	old, err := maintain.Outmoded(ctx, t.overlayStore, v, s, statusRecords)
+	for i := range st.Indexes {
+		st.Indexes[i].Outdated = old[st.Indexes[i].ID]
+	}
+	return err
 }
 
 // statusOf is the status of a table that is not mounted.

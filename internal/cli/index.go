@@ -229,5 +229,8 @@ func troubles(x skomer.Index) (rows [][2]string) {
 	if x.Problem != "" {
 		rows = append(rows, [2]string{"cannot be built", x.Problem})
 	}
+	if x.Outdated > 0 {
+		rows = append(rows, [2]string{"older format", counted(x.Outdated, "artifact") + "; skomer reindex renews them, and they answer meanwhile"})
+	}
 	return rows
 }

@@ -3,11 +3,13 @@ package maintain
 import (
 	"context"
 	"maps"
+	"math"
 
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 // Reindex builds anew, for the files of s, the artifacts of one index (id "" all of them) whose lineage tells another format of the
@@ -28,10 +30,79 @@ func (y *Syncer) Reindex(ctx context.Context, s *facts.Snapshot, id string, all 
 func (r *run) reindex(ctx context.Context, id string, all bool) error {
 	_, silent := r.report.Version.Quarantined(id)
 	old := r.report.Version
-	if err := r.renew(ctx, id, all || silent); err != nil || !silent || r.report.Stopped != "" {
+	if err := r.renew(ctx, id, all || silent); err != nil || r.report.Stopped != "" {
+		return err
+	}
+	if err := r.renewed(ctx, id); err != nil || !silent {
 		return err
 	}
 	return r.release(ctx, id, old)
+}
+
+// renewed records of which indexes nothing of an earlier version of their kind is left.
+func (r *run) renewed(ctx context.Context, id string) error {
+	var changes []overlay.Change
+	for _, d := range r.report.Version.Indexes() {
+		x, ok := r.index(d)
+		if !ok || id != "" && d.ID != id || d.KindVersion >= x.Kind.Version {
+			continue
+		}
+		n, known, err := r.old(ctx, d.ID, math.MaxInt)
+		if err != nil {
+			return err
+		}
+		if n == 0 && known {
+			changes = append(changes, overlay.Renewed(d.ID, x.Kind.Version))
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return r.record(ctx, changes...)
+}
+
+// old counts the outmoded among the first artifacts of an index, at most so many; known: all of it was looked at.
+func (r *run) old(ctx context.Context, id string, most int) (n int, known bool, err error) {
+	var infos []overlay.ArtifactInfo
+	known = true
+	r.report.Version.Each(func(a overlay.ArtifactInfo) bool {
+		switch {
+		case a.IndexID != id:
+		case len(infos) == most:
+			known = false
+		default:
+			infos = append(infos, a)
+		}
+		return known
+	})
+	records, errs := r.records(ctx, infos)
+	for i := range infos {
+		switch {
+		case errs[i] != nil:
+			known = false
+		case r.outmoded(&infos[i], records[i]):
+			n++
+		}
+	}
+	return n, known, ctx.Err()
+}
+
+// Outmoded counts, by index, the artifacts that Reindex would build anew, among the first of each index, at most so many. Only indexes are looked
+// at that were declared for an earlier version of their kind and not reindexed since: of others there are none.
+func Outmoded(ctx context.Context, st store.Store, v *overlay.Version, s *facts.Snapshot, most int) (map[string]int, error) {
+	r := &run{Syncer: &Syncer{Store: st}, snapshot: s, report: Report{Version: v}}
+	out := map[string]int{}
+	for _, d := range v.Indexes() {
+		if x, ok := r.index(d); !ok || d.KindVersion >= x.Kind.Version {
+			continue
+		}
+		n, _, err := r.old(ctx, d.ID, most)
+		if err != nil {
+			return nil, err
+		}
+		out[d.ID] = n
+	}
+	return out, nil
 }
 
 // release takes what an older version has of an index out of the newest, and ends the index's quarantine.
