@@ -22,6 +22,9 @@ func PackInts(v []int64) Ints {
 	}
 	low, high := slices.Min(v), slices.Max(v)
 	x := Ints{Base: low, Width: widthOf(uint64(high) - uint64(low))}
+	if x.Width == 0 {
+		return x
+	}
 	x.Data = make([]byte, x.Width*len(v))
 	for i, n := range v {
 		u, b := uint64(n)-uint64(low), x.Data[i*x.Width:]

@@ -63,10 +63,20 @@ func (c *Cursor) left() int { return len(c.buf) - c.off }
 // Long reads an int or long. Bits past the 64th, which writers without fixed-size integers have produced, are dropped as
 // other readers drop them.
 func (c *Cursor) Long() int64 {
-	if c.off < len(c.buf) {
-		if b := c.buf[c.off]; b < 0x80 {
+	if rest := c.buf[c.off:]; len(rest) >= 4 {
+		// Up to three bytes, as nearly all have, without a loop.
+		v := uint64(rest[0])
+		if v < 0x80 {
 			c.off++
-			return zigzag(uint64(b))
+			return zigzag(v)
+		}
+		if v = v&0x7f | uint64(rest[1])<<7; rest[1] < 0x80 {
+			c.off += 2
+			return zigzag(v)
+		}
+		if v = v&0x3fff | uint64(rest[2])<<14; rest[2] < 0x80 {
+			c.off += 3
+			return zigzag(v)
 		}
 	}
 	return c.longer()
@@ -117,11 +127,14 @@ func (c *Cursor) Double() float64 {
 // Bytes reads bytes or a string, as a view.
 func (c *Cursor) Bytes() []byte {
 	n := c.Long()
-	if n < 0 || n > int64(c.left()) {
+	if uint64(n) > uint64(c.left()) {
 		c.Fail("length %d at offset %d does not fit in the %d bytes left", n, c.off, c.left())
 		return nil
 	}
-	return c.Fixed(int(n))
+	end := c.off + int(n)
+	b := c.buf[c.off:end:end]
+	c.off = end
+	return b
 }
 
 // String reads a string (copied).
@@ -157,27 +170,55 @@ func (c *Cursor) Branch(s *Schema) *Schema {
 // Blocks calls visit once an item of an array or map, with the cursor at the item. Items of no bytes are refused: their
 // number would not be bounded by the file.
 func (c *Cursor) Blocks(visit func()) {
-	for !c.Failed() {
-		n := c.Long()
-		if n < 0 {
-			if n == math.MinInt64 {
-				c.Fail("impossible item count at offset %d", c.off)
-				return
-			}
-			n = -n
-			c.Long() // the block's size in bytes
-		}
-		if n == 0 {
-			return
-		}
-		if n > int64(c.left()) {
-			c.Fail("%d items at offset %d do not fit in the %d bytes left", n, c.off, c.left())
-			return
-		}
+	for n := c.items(); n > 0; n = c.items() {
 		for range n {
 			if visit(); c.Failed() {
 				return
 			}
+		}
+	}
+}
+
+// items begins the next block of an array or map and is how many items it has: none at the end and after a failure.
+func (c *Cursor) items() int64 {
+	n := c.Long()
+	if n < 0 {
+		if n == math.MinInt64 {
+			c.Fail("impossible item count at offset %d", c.off)
+			return 0
+		}
+		n = -n
+		c.Long() // the block's size in bytes
+	}
+	if n > int64(c.left()) {
+		c.Fail("%d items at offset %d do not fit in the %d bytes left", n, c.off, c.left())
+		return 0
+	}
+	return n
+}
+
+// LongPairs reads an array of records of two numbers.
+func (c *Cursor) LongPairs(visit func(key, value int64)) {
+	for n := c.items(); n > 0; n = c.items() {
+		for range n {
+			key, value := c.Long(), c.Long()
+			if c.err != nil {
+				return
+			}
+			visit(key, value)
+		}
+	}
+}
+
+// BytesPairs reads an array of records of a number and bytes, which are views.
+func (c *Cursor) BytesPairs(visit func(key int64, value []byte)) {
+	for n := c.items(); n > 0; n = c.items() {
+		for range n {
+			key, value := c.Long(), c.Bytes()
+			if c.err != nil {
+				return
+			}
+			visit(key, value)
 		}
 	}
 }

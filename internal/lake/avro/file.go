@@ -34,10 +34,10 @@ type File struct {
 
 	decoded int64 // bytes of the blocks that were read, decompressed
 	reuse   bool
-	spare   []byte // the block before, if its bytes may be overwritten
 }
 
-// Reuse makes Each decompress all blocks into the same memory: bytes that the cursor hands out are gone after the next block.
+// Reuse makes Each decompress all blocks into the same memory, which other files use later: bytes that the cursor hands out are gone
+// after the next block and after Each.
 func (f *File) Reuse() { f.reuse = true }
 
 // Decoded is how many bytes the blocks hold that the last Each read.
@@ -81,14 +81,14 @@ func (f *File) Records() (n int64, err error) {
 // Bytes that the cursor hands out stay valid, unless Reuse was called.
 func (f *File) Each(visit func(*Cursor) error) error {
 	f.decoded = 0
+	z := inflaters.Get().(*inflater)
+	defer inflaters.Put(z)
 	return f.blocks(func(count int64, raw []byte) error {
-		data, err := f.decompress(raw, f.limit-f.decoded)
+		data, err := f.decompress(z, raw, f.limit-f.decoded)
 		if err != nil {
 			return err
 		}
-		if f.decoded += int64(len(data)); f.reuse && f.codec == "deflate" {
-			f.spare = data
-		}
+		f.decoded += int64(len(data))
 		return f.block(count, data, visit)
 	})
 }
@@ -132,14 +132,14 @@ func (f *File) block(count int64, data []byte, visit func(*Cursor) error) error 
 
 var errTooLarge = errors.New("decompresses to more than the limit")
 
-func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
+func (f *File) decompress(z *inflater, raw []byte, limit int64) ([]byte, error) {
 	var out []byte
 	var err error
 	switch f.codec {
 	case "", "null":
 		return raw, nil
 	case "deflate":
-		out, err = inflate(f.spare[:0], raw, limit)
+		out, err = f.inflate(z, raw, limit)
 	case "snappy":
 		out, err = unsnappy(raw, limit)
 	case "zstandard":
@@ -162,14 +162,20 @@ func (f *File) decompress(raw []byte, limit int64) ([]byte, error) {
 
 var inflaters = sync.Pool{New: func() any { return &inflater{} }}
 
-// inflate appends to dst not much more than limit bytes.
-func inflate(dst, raw []byte, limit int64) ([]byte, error) {
-	z := inflaters.Get().(*inflater)
-	defer inflaters.Put(z)
-	if dst == nil { // metadata shrinks to about a quarter
-		dst = make([]byte, 0, min(4*int64(len(raw))+64, limit+1))
+// maxSpare is the most memory for a block that is kept for others.
+const maxSpare = 4 << 20
+
+// inflate decompresses to not much more than limit bytes.
+func (f *File) inflate(z *inflater, raw []byte, limit int64) (out []byte, err error) {
+	dst := z.spare
+	if !f.reuse || cap(dst) == 0 { // metadata shrinks to about a quarter
+		dst = make([]byte, 0, min(4*int64(len(raw))+fastOut, limit+fastOut))
 	}
-	return z.inflate(dst, raw, limit)
+	out, err = z.inflate(dst[:0], raw, limit)
+	if f.reuse && cap(out) <= maxSpare {
+		z.spare = out
+	}
+	return out, err
 }
 
 // unsnappy checks the declared length before allocating. The CRC-32 behind the data is of the uncompressed bytes.

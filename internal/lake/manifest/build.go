@@ -39,7 +39,7 @@ var emptyRow = row{ints: [columns]int64{
 // builder collects entries in columns.
 type builder struct {
 	n                int
-	ints             [columns][]int64
+	ints             *[columns][]int64
 	path, referenced facts.StringsBuilder
 	tuples           distinct[[]Raw]
 	equality         distinct[[]int]
@@ -125,8 +125,22 @@ func (d *decoder) finish() *Manifest {
 		if d.grow(col, m.N) {
 			m.Columns[id] = col.metrics()
 		}
+		col.free()
 	}
+	b.free()
 	return m
+}
+
+// free gives the memory of the integers away.
+func (b *builder) free() {
+	if cap(b.ints[0]) > maxKept {
+		return
+	}
+	for i := range b.ints {
+		b.ints[i] = b.ints[i][:0]
+	}
+	integers.Put(b.ints)
+	b.ints = nil
 }
 
 func b2i(b bool) int64 {

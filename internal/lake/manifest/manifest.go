@@ -199,7 +199,7 @@ func newDecoder(what string, f *avro.File) (*decoder, error) {
 	if f.Schema.Kind != avro.Record {
 		return nil, bad("a manifest holds records")
 	}
-	d := &decoder{columns: map[int]*columnBuilder{}, m: &Manifest{
+	d := &decoder{columns: map[int]*columnBuilder{}, rows: builder{ints: integers.Get().(*[columns][]int64)}, m: &Manifest{
 		FormatVersion: number(f.Meta, "format-version", 1), SpecID: number(f.Meta, "partition-spec-id", -1),
 		SpecJSON: slices.Clone(f.Meta["partition-spec"]), Deletes: string(f.Meta["content"]) == "deletes",
 	}}

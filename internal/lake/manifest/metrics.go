@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"sync"
+
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lake/avro"
 )
@@ -50,35 +52,52 @@ func (b *boundsBuilder) get(i int) []byte {
 
 // counts reads a map of field id to count: an array of {key, value} records, as Iceberg writes maps with number keys.
 func (d *decoder) counts(c *avro.Cursor, f field) {
-	d.pairs(c, f, func(i int, col *columnBuilder, value *avro.Schema) {
-		n := max(long(c, value, facts.Unknown), facts.Unknown)
+	put := func(col *columnBuilder, n int64) {
+		i := d.rows.n
 		switch f.id {
 		case 109:
-			col.values[i] = n
+			col.values[i] = max(n, facts.Unknown)
 		case 110:
-			col.nulls[i] = n
+			col.nulls[i] = max(n, facts.Unknown)
 		default:
-			col.nans[i] = n
+			col.nans[i] = max(n, facts.Unknown)
 		}
-	})
+	}
+	plain := func() {
+		c.LongPairs(func(id, n int64) {
+			if col := d.cell(int(id)); col != nil {
+				put(col, n)
+			}
+		})
+	}
+	d.pairs(c, f, avro.Long, plain, func(col *columnBuilder, value *avro.Schema) { put(col, long(c, value, facts.Unknown)) })
 }
 
 func (d *decoder) bounds(c *avro.Cursor, f field) {
-	d.pairs(c, f, func(i int, col *columnBuilder, value *avro.Schema) {
-		v := c.Branch(value)
-		if v == nil {
-			return
-		}
-		b := c.Bytes()
+	put := func(col *columnBuilder, b []byte) {
 		if f.id == 125 {
-			col.lower.put(i, b)
+			col.lower.put(d.rows.n, b)
 		} else {
-			col.upper.put(i, b)
+			col.upper.put(d.rows.n, b)
+		}
+	}
+	plain := func() {
+		c.BytesPairs(func(id int64, b []byte) {
+			if col := d.cell(int(id)); col != nil {
+				put(col, b)
+			}
+		})
+	}
+	d.pairs(c, f, avro.Bytes, plain, func(col *columnBuilder, value *avro.Schema) {
+		if c.Branch(value) != nil {
+			put(col, c.Bytes())
 		}
 	})
 }
 
-func (d *decoder) pairs(c *avro.Cursor, f field, visit func(int, *columnBuilder, *avro.Schema)) {
+// pairs reads a map of field ids: all of it by plain where its schema is the specification's, with values of this kind and no unions;
+// else visit is called at the value of a column that is wanted.
+func (d *decoder) pairs(c *avro.Cursor, f field, kind avro.Kind, plain func(), visit func(*columnBuilder, *avro.Schema)) {
 	v := c.Branch(f.schema)
 	if v == nil {
 		return
@@ -89,23 +108,21 @@ func (d *decoder) pairs(c *avro.Cursor, f field, visit func(int, *columnBuilder,
 	}
 	pair := v.Items.Value().Fields
 	key, value := pair[0].Schema, pair[1].Schema
-	if bounds := f.id == 125 || f.id == 128; bounds && value.Value().Kind != avro.Bytes {
+	if kind == avro.Bytes && value.Value().Kind != avro.Bytes {
 		c.Skip(v)
+		return
+	}
+	if v.Items.Kind == avro.Record && key.Kind == avro.Int && value.Kind == kind {
+		plain()
 		return
 	}
 	c.Blocks(func() {
 		if c.Branch(v.Items) == nil {
 			return
 		}
-		col := d.column(int(long(c, key, -1)))
-		switch {
-		case col != nil && d.grow(col, d.rows.n+1):
-			visit(d.rows.n, col, value)
-		case value.Kind == avro.Long:
-			c.Long()
-		case value.Kind == avro.Bytes:
-			c.Bytes()
-		default:
+		if col := d.cell(int(long(c, key, -1))); col != nil {
+			visit(col, value)
+		} else {
 			c.Skip(value)
 		}
 	})
@@ -122,8 +139,7 @@ func (d *decoder) sizes(c *avro.Cursor, f field) {
 		c.Skip(v)
 		return
 	}
-	c.Blocks(func() {
-		id, n := c.Long(), c.Long()
+	c.LongPairs(func(id, n int64) {
 		if id >= 0 && id < direct && n > 0 && n < maxStored-d.stored[id] {
 			d.stored[id] += n
 		}
@@ -169,8 +185,17 @@ func (d *decoder) columnOf(id int) *columnBuilder {
 	}
 	col := d.columns[id]
 	if col == nil && len(d.columns) < maxColumns {
-		col = &columnBuilder{}
+		col = columnBuilders.Get().(*columnBuilder)
 		d.columns[id] = col
+	}
+	return col
+}
+
+// cell is the column of a field with a cell for the entry that is read; nil if nobody wants it or the budget does not allow it.
+func (d *decoder) cell(id int) *columnBuilder {
+	col := d.column(id)
+	if col == nil || len(col.values) <= d.rows.n && !d.grow(col, d.rows.n+1) {
+		return nil
 	}
 	return col
 }
@@ -202,4 +227,22 @@ func (col *columnBuilder) cut(n int) {
 // metrics packs the cells.
 func (col *columnBuilder) metrics() *facts.Metrics {
 	return facts.PackMetrics(col.values, col.nulls, col.nans, col.lower.get, col.upper.get)
+}
+
+// The memory of builders is used again, that of large ones excepted.
+var (
+	columnBuilders = sync.Pool{New: func() any { return &columnBuilder{} }}
+	integers       = sync.Pool{New: func() any { return &[columns][]int64{} }}
+)
+
+const maxKept = 1 << 16 // entries of a builder that is kept
+
+// free gives the memory of a column away.
+func (col *columnBuilder) free() {
+	if cap(col.values) > maxKept || cap(col.lower.data)+cap(col.upper.data) > 32*maxKept {
+		return
+	}
+	col.cut(0)
+	col.lower.data, col.upper.data = col.lower.data[:0], col.upper.data[:0]
+	columnBuilders.Put(col)
 }
