@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -185,20 +186,17 @@ func mergeInto(ctx context.Context, dir, expr string, sources, built []held, rat
 	out := make([]held, len(built))
 	g, _ := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	first := 0 // the old file that the next artifact starts with
 	for i, b := range built {
-		from, n := first, len(b.files)*ratio
-		first += n
 		g.Go(func() (err error) {
-			out[i], err = mergeOne(filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i)), expr, sources, b, from, n)
+			out[i], err = mergeOne(filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i)), expr, sources, b, ratio)
 			return err
 		})
 	}
 	return out, g.Wait()
 }
 
-// mergeOne merges the sources of n old files from first on into a bundle.
-func mergeOne(path, expr string, sources []held, b held, first, n int) (held, error) {
+// mergeOne merges the sources of what a built artifact is of into a bundle.
+func mergeOne(path, expr string, sources []held, b held, ratio int) (held, error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return held{}, err
@@ -206,7 +204,7 @@ func mergeOne(path, expr string, sources []held, b held, first, n int) (held, er
 	defer file.Close()
 	buffered := bufio.NewWriterSize(file, 1<<20)
 	w := bundle.NewWriter(buffered, bundle.BuildInfo{BuildID: "merged"})
-	part, m, err := sourcesFor(sources, first, n)
+	part, m, err := sourcesFor(sources, b.files, ratio)
 	if err != nil {
 		return held{}, err
 	}
@@ -241,36 +239,54 @@ func mergeOne(path, expr string, sources []held, b held, first, n int) (held, er
 	return held{ArtifactInfo: b.ArtifactInfo, kind: b.kind, cols: b.cols, root: p.RootBytes, body: io.NewSectionReader(data, p.Body.Off, p.Body.Len), size: p.Body.Len}, nil
 }
 
-// sourcesFor is the sources with rows of n old files from first on, and where these go: in order, one after the other.
-func sourcesFor(sources []held, first, n int) ([]index.Source, *index.OrdinalMap, error) {
+// sourcesFor is the sources with rows of some new files, and where these go: every new file holds the rows of ratio old ones, in order.
+func sourcesFor(sources []held, files []string, ratio int) ([]index.Source, *index.OrdinalMap, error) {
 	var part []index.Source
 	var rows []uint32
-	type move struct {
-		old rowset.Range
-		to  uint32
+	wanted := map[int]uint32{} // old file → where its rows go
+	to := uint32(0)
+	for _, path := range files {
+		n, err := fileNumber(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		for old := n * ratio; old < (n+1)*ratio; old++ {
+			wanted[old] = to
+			to += sources[0].Rows / uint32(len(sources[0].files))
+		}
 	}
-	var moves []move
-	file, to := 0, uint32(0)
-	for _, s := range sources {
-		per := s.Rows / uint32(len(s.files))
-		from, end := max(first-file, 0), min(first+n-file, len(s.files))
-		file += len(s.files)
-		if from >= end {
+	moves := make([][][2]uint32, len(sources)) // of whole files: from row and to row
+	for i, s := range sources {
+		for k, path := range s.files {
+			n, err := fileNumber(path)
+			if err != nil {
+				return nil, nil, err
+			}
+			if at, ok := wanted[n]; ok {
+				moves[i] = append(moves[i], [2]uint32{uint32(k) * (s.Rows / uint32(len(s.files))), at})
+			}
+		}
+		if len(moves[i]) == 0 {
 			continue
 		}
 		if bytescan.CRC32C(s.root) != s.Root.CRC {
 			return nil, nil, fmt.Errorf("damaged root")
 		}
 		part, rows = append(part, index.Source{Root: s.root, Rows: s.Rows, Body: s.body, Size: s.size}), append(rows, s.Rows)
-		r := rowset.Range{Start: uint32(from) * per, End: uint32(end) * per}
-		moves = append(moves, move{r, to})
-		to += r.Len()
 	}
 	m := index.NewOrdinalMap(rows)
-	for i, x := range moves {
-		m.Move(i, x.old, x.to)
+	moves = slices.DeleteFunc(moves, func(of [][2]uint32) bool { return len(of) == 0 })
+	for i, of := range moves {
+		for _, x := range of {
+			m.Move(i, rowset.Range{Start: x[0], End: x[0] + sources[0].Rows/uint32(len(sources[0].files))}, x[1])
+		}
 	}
 	return part, m, m.Seal(to)
+}
+
+// fileNumber is the number that eventFiles gave a file.
+func fileNumber(path string) (int, error) {
+	return strconv.Atoi(strings.TrimSuffix(filepath.Base(path), ".parquet"))
 }
 
 // sameAnswers asks both what rows hold single values and ranges: a kind that is exact must say the same, any other must not lose a row that

@@ -10,7 +10,7 @@ import (
 
 // pair is a key of a source's block and one of its rows in the merged artifact.
 type pair struct {
-	word uint64 // the key if it is a number; else its eight bytes from where the keys at hand begin to differ
+	word uint64 // the key if it is a number; else its place in the block, or its eight bytes from where the keys at hand begin to differ
 	from uint64 // row, and above it where a key that is no number stands: source << keyBits and its place in the block
 }
 
@@ -57,33 +57,45 @@ func (s *source) openPairs() (ok bool, err error) {
 	}
 	s.started, s.seen = true, s.seen+uint64(len(s.olds))
 	s.m.Send(s.no, s.olds)
-	s.pair(form == formUnique, n)
+	s.pair(form == formUnique)
 	return true, nil
 }
 
 // pair puts keys and new rows together.
-func (s *source) pair(unique bool, n int) {
+func (s *source) pair(unique bool) {
 	s.taken = sized(s.taken, len(s.olds))
+	key, step := uint64(s.no<<keyBits)<<32, uint64(1)<<32
+	if s.numeric {
+		key, step = 0, 0
+	}
+	if unique {
+		s.pairs = s.taken[:zip(s.taken, s.words, s.olds, key, step)]
+		return
+	}
 	kept, from := 0, 0
-	for i := range n {
-		key, word, end := uint64(s.no<<keyBits|i)<<32, uint64(0), i+1
-		if s.numeric {
-			word = s.words[i]
-		}
-		if !unique {
-			end = s.lists[i]
-		}
+	for i, end := range s.lists {
 		for _, row := range s.olds[from:end] {
-			s.taken[kept] = pair{word, key | uint64(row)}
-			stays := 1
-			if row == index.Gone {
-				stays = 0
+			s.taken[kept] = pair{s.words[i], key | uint64(row)}
+			if row != index.Gone {
+				kept++
 			}
-			kept += stays
 		}
-		from = end
+		from, key = end, key+step
 	}
 	s.pairs = s.taken[:kept]
+}
+
+// zip puts keys and their only rows together and reports how many rows stay. Which do is as random as the keys, so it has no branches on that.
+func zip(out []pair, words []uint64, rows []uint32, key, step uint64) (kept int) {
+	for i := 0; i < len(words) && i < len(rows) && kept < len(out); i++ {
+		out[kept] = pair{words[i], key | uint64(rows[i])}
+		stays := 1
+		if rows[i] == index.Gone {
+			stays = 0
+		}
+		kept, key = kept+stays, key+step
+	}
+	return kept
 }
 
 // readWords reads n keys that are numbers.
@@ -119,13 +131,13 @@ func bigEndian(b []byte) uint64 {
 
 // readTexts reads n keys that are no numbers; false: they are too long.
 func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
-	s.text, s.ends = s.text[:0], s.ends[:0]
-	last := s.last
-	for i := range n {
+	s.words, s.text, s.ends = sized(s.words, n), s.text[:0], s.ends[:0]
+	last, first := s.last, !s.started
+	for i := range s.words {
 		shared := int(min(r.Uvarint(), 1<<20))
 		length := s.fixed - shared
 		if s.fixed == 0 {
-			length = r.Count(maxKey+1, 1)
+			length = int(min(r.Uvarint(), 1<<20))
 		}
 		if i == 0 && shared > 0 || shared > len(last) || length < 0 || shared+length > maxKey+1 {
 			r.Fail("key %d shares %d of %d bytes and adds %d", i, shared, len(last), length)
@@ -134,17 +146,26 @@ func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
 		if r.Err() != nil {
 			return false, r.Err()
 		}
-		if (i > 0 || s.started) && string(suffix) <= string(last[shared:]) {
+		if !first && !above(suffix, last[shared:]) {
 			return false, index.Broken(name+" block", "key %d is not above the one before", i)
 		}
 		from := len(s.text)
-		s.text = append(append(s.text, last[:shared]...), suffix...)
-		if len(s.text) > maxText {
+		if from+shared+length > maxText {
 			return false, nil
 		}
-		last, s.ends = s.text[from:], append(s.ends, len(s.text))
+		s.text = append(append(s.text, last[:shared]...), suffix...)
+		s.words[i], s.ends = uint64(i), append(s.ends, len(s.text))
+		last, first = s.text[from:], false
 	}
 	return true, nil
+}
+
+// above reports whether a is above b, which is seldom in doubt after the first byte.
+func above(a, b []byte) bool {
+	if len(a) > 0 && len(b) > 0 && a[0] != b[0] {
+		return a[0] > b[0]
+	}
+	return string(a) > string(b)
 }
 
 // textOf is a key of the block that is no number.

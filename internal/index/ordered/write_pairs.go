@@ -59,13 +59,14 @@ func (w *writer) oneEach(batch []pair) (n int, err error) {
 		return 0, nil
 	}
 	keys, last := w.keys.Buf, binary.BigEndian.Uint64(w.last)
-	for n < len(batch) && len(keys)+len(w.postings.Buf)+w.asPosted < w.sizes.block {
+	for n < len(batch) && len(keys)+w.rest() < w.sizes.block {
 		word := batch[n].word
 		if n+1 < len(batch) && batch[n+1].word == word {
 			break
 		}
 		shared, at := bits.LeadingZeros64(word^last)/8, len(keys)
-		keys = append(keys, uint8(shared), 0, 0, 0, 0, 0, 0, 0, 0)
+		keys = slices.Grow(keys, 9)[:at+9]
+		keys[at] = uint8(shared)
 		binary.BigEndian.PutUint64(keys[at+1:], word<<(8*shared))
 		keys, last = keys[:at+9-shared], word
 		w.row(batch[n].row())
@@ -86,9 +87,12 @@ func (w *writer) row(row uint32) {
 	w.count++
 }
 
+// rest is the bytes of the block that are no keys.
+func (w *writer) rest() int { return len(w.postings.Buf) + w.asPosted }
+
 // closeFull closes the block when it is large enough.
 func (w *writer) closeFull() error {
-	if len(w.keys.Buf)+len(w.postings.Buf)+w.asPosted < w.sizes.block {
+	if len(w.keys.Buf)+w.rest() < w.sizes.block {
 		return nil
 	}
 	return w.closeBlock()
@@ -98,7 +102,7 @@ func (w *writer) closeFull() error {
 func (w *writer) texts(batch []pair, textOf func(*pair) []byte) error {
 	for len(batch) > 0 {
 		first, key, n := &batch[0], textOf(&batch[0]), 1
-		for n < len(batch) && (batch[n].key() == first.key() || batch[n].word == first.word && bytes.Equal(textOf(&batch[n]), key)) {
+		for n < len(batch) && batch[n].word == first.word && (batch[n].key() == first.key() || bytes.Equal(textOf(&batch[n]), key)) {
 			n++
 		}
 		if n > 1 || w.count == 0 {
