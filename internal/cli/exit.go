@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/skomerdb/skomer/internal/cli/render"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -85,7 +86,7 @@ func describeError(err error) failure {
 	if errors.As(err, &top) && top.Subject != "" && err.Error() == top.Error() {
 		rest := *top
 		rest.Subject = ""
-		f.Subject, f.Reason = top.Subject, rest.Error()
+		f.Subject, f.Reason = top.Subject, strings.TrimPrefix(rest.Error(), top.Subject+": ") // the cause may name it, too
 	}
 	return f
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/skomerdb/skomer/internal/fault"
 )
 
 // TestOverlayThatIsDown: queries answer all the same and say why they were scans; a status says what to check and exits with 8.
@@ -32,4 +34,14 @@ func TestOverlayThatIsDown(t *testing.T) {
 	require.Equal(t, exitUnhealthy, r.code)
 	require.Contains(t, r.err, "try: check that "+strings.TrimPrefix(down.URL, "http://"))
 	require.Equal(t, 1, strings.Count(r.err, "no answer"), r.err)
+}
+
+// TestErrorsNameTheirSubjectOnce: also where the cause of an error is about the same thing.
+func TestErrorsNameTheirSubjectOnce(t *testing.T) {
+	err := fault.About("/a/b", fault.About("/a/b", fault.New(fault.Denied, "/a/b", "is closed").WithFix("open it")))
+	f := describeError(err)
+	require.Equal(t, failure{Code: exitDenied, Kind: "denied", Subject: "/a/b", Reason: "is closed", Fix: "open it"}, f)
+	f = describeError(fault.About("/c", fault.New(fault.Denied, "/a/b", "is closed")))
+	require.Equal(t, "/c", f.Subject)
+	require.Equal(t, "/a/b: is closed", f.Reason)
 }

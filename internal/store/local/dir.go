@@ -27,19 +27,25 @@ func inDirectory(key string, write func(dir string) error) error {
 
 // makeDirs creates dir and its parents, and makes each new name durable.
 func makeDirs(dir string) error {
+	err := makeDir(dir)
+	if !errors.Is(err, unix.ENOENT) || dir == "/" {
+		return err
+	}
+	if err := makeDirs(parent(strings.TrimRight(dir, "/"))); err != nil {
+		return err
+	}
+	return makeDir(dir) // some file systems, such as /proc, say of what they do not allow that it is not there
+}
+
+func makeDir(dir string) error {
 	err := os.Mkdir(dir, 0o777)
 	switch {
 	case err == nil:
 		return syncDir(parent(dir))
 	case errors.Is(err, unix.EEXIST):
 		return nil
-	case !errors.Is(err, unix.ENOENT) || dir == "/":
-		return err
 	}
-	if err := makeDirs(parent(strings.TrimRight(dir, "/"))); err != nil {
-		return err
-	}
-	return makeDirs(dir)
+	return err
 }
 
 // syncDir makes the names in a directory durable.

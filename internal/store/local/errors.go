@@ -76,6 +76,19 @@ func lacking(key string) string {
 	return "permission for " + key
 }
 
+// inTheWay is what stands where a path to a key needs a folder.
+func inTheWay(key string) string {
+	for at := 1; at < len(key); at++ {
+		if key[at] != '/' {
+			continue
+		}
+		if info, err := os.Stat(key[:at]); err == nil && !info.IsDir() {
+			return key[:at]
+		}
+	}
+	return "a file"
+}
+
 func denied(path string, mode uint32) bool {
 	return errors.Is(unix.Faccessat(unix.AT_FDCWD, path, mode, unix.AT_EACCESS), unix.EACCES)
 }

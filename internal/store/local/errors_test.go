@@ -56,3 +56,18 @@ func TestWaysOut(t *testing.T) {
 		require.Contains(t, fault.FixOf(err), fix)
 	}
 }
+
+// TestFoldersThatCannotBeMade: a file system that says of a new folder that it is not there, as /proc does, and a file in the way are errors that
+// say so.
+func TestFoldersThatCannotBeMade(t *testing.T) {
+	s := New()
+	_, err := s.PutNew(t.Context(), "/proc/skomer/a/b", strings.NewReader("x"))
+	require.Equal(t, fault.Denied, fault.ClassOf(err))
+	require.EqualError(t, err, "/proc/skomer/a/b: no folder can be made at /proc/skomer/a")
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err = s.PutNew(t.Context(), file+"/a/b", strings.NewReader("x"))
+	require.Equal(t, fault.Invalid, fault.ClassOf(err))
+	require.EqualError(t, err, file+"/a/b: a path cannot lead through "+file+", which is no folder")
+	require.NotEmpty(t, fault.FixOf(err))
+}

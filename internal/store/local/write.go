@@ -128,10 +128,13 @@ func seal(key string, f *os.File) (store.Tag, error) {
 
 func taken(key string) error { return fault.New(fault.Conflict, key, "exists already") }
 
-// writeFault classifies an error of a write: a path through a file can never be written.
+// writeFault classifies an error of a write: a path through a file can never be written, nor one through a folder that cannot be made.
 func writeFault(key string, err error) error {
+	if errors.Is(err, unix.ENOENT) {
+		return fault.New(fault.Denied, key, "no folder can be made at %s", parent(key)).WithFix("choose another place")
+	}
 	if errors.Is(err, unix.ENOTDIR) {
-		return fault.Wrap(fault.Invalid, key, err)
+		return fault.New(fault.Invalid, key, "a path cannot lead through %s, which is no folder", inTheWay(key)).WithFix("choose another place")
 	}
 	if fault.ClassOf(err) != fault.Unclassified {
 		return err
