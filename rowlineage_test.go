@@ -274,3 +274,44 @@ func TestU09ChangedRowsKeepTheirIds(t *testing.T) {
 		requireRows(t, table, d, "unchanged")
 	}
 }
+
+// TestRewritesThatTakeLittleOfAnArtifactAreCarried: of the rows of the artifacts that a rewritten file is made of it takes at least half, of
+// one of them only a few; where it takes less than half of all, it is built.
+func TestRewritesThatTakeLittleOfAnArtifactAreCarried(t *testing.T) {
+	rng, _ := seeded(t)
+	ctx := context.Background()
+	for _, c := range []struct {
+		few, many int // of a hundred and three hundred rows
+		carried   int
+	}{{10, 290, 2}, {100, 100, 2}, {10, 150, 0}} {
+		d := newTraced(t, rng)
+		table := open(t, d.Location(), filepath.Join(d.dir, "overlays"))
+		require.NoError(t, table.Mount(ctx))
+		for _, e := range []string{"ordered(v)", "bitmap(v)"} {
+			_, err := table.AddIndex(ctx, e)
+			require.NoError(t, err)
+		}
+		var paths []string
+		for _, n := range []int64{100, 300} { // an artifact each
+			var rows []tracedRow
+			for i := range n {
+				rows = append(rows, tracedRow{v: i % 50, s: "word"})
+			}
+			d.commit(t, rows, nil, "")
+			synced(t, table, skomer.SyncOptions{})
+		}
+		for p := range d.files {
+			paths = append(paths, p)
+		}
+		slices.Sort(paths)
+		rows := append(slices.Clone(d.files[paths[0]][:c.few]), d.files[paths[1]][:c.many]...)
+		slices.Reverse(rows)
+		versions := make([]tabletest.RowVersion, len(rows))
+		for i := range rows {
+			versions[i] = tabletest.RowVersion{ID: &rows[i].id, Changed: &rows[i].changed}
+		}
+		d.commit(t, rows, versions, "replace", paths...)
+		require.Equal(t, c.carried, synced(t, table, skomer.SyncOptions{}).Carried, "%d and %d rows", c.few, c.many)
+		requireRows(t, table, d, fmt.Sprintf("%d and %d rows", c.few, c.many))
+	}
+}

@@ -135,8 +135,8 @@ func (m *mover) Finish(body index.Sink) ([]byte, string, error) {
 	return root, "", err
 }
 
-// trace finds every row in an artifact: row i was row old[i] of the source used[source[i]]. Nothing is used unless all are found, and at
-// least half of the rows of each source are wanted.
+// trace finds every row in an artifact: row i was row old[i] of the source used[source[i]]. Nothing is used unless all are found, and are at
+// least half of the rows of the sources together, all of which a merge reads.
 func (m *mover) trace() (used []int, source, old []uint32) {
 	type place struct {
 		source int
@@ -159,7 +159,7 @@ func (m *mover) trace() (used []int, source, old []uint32) {
 			return nil, nil, nil
 		}
 	}
-	number, counts := map[int]uint32{}, map[int]uint32{}
+	number, all := map[int]uint32{}, uint64(0)
 	source, old = make([]uint32, m.spec.Rows), make([]uint32, m.spec.Rows)
 	for i := range m.spec.Rows {
 		p, ok := places[m.origins.file[m.first+i]]
@@ -169,15 +169,12 @@ func (m *mover) trace() (used []int, source, old []uint32) {
 		n, seen := number[p.source]
 		if !seen {
 			n = uint32(len(used))
-			number[p.source], used = n, append(used, p.source)
+			number[p.source], used, all = n, append(used, p.source), all+uint64(m.sources[p.source].Rows)
 		}
-		counts[p.source]++
 		source[i], old[i] = n, p.first+m.origins.old[m.first+i]
 	}
-	for k, n := range counts {
-		if n < m.sources[k].Rows/2 {
-			return nil, nil, nil
-		}
+	if all > 2*uint64(m.spec.Rows) {
+		return nil, nil, nil
 	}
 	return used, source, old
 }
