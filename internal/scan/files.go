@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -13,37 +15,65 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// open reads the footers of Parquet files, binds their columns, and narrows their verdicts by Parquet statistics. A file that
-// changed since it was indexed, or since its footer was kept, is opened once more without evidence.
-func (x *run) open(ctx context.Context, files []File, masks []*mask.Mask) ([]*file, error) {
+// opened finds the deleted rows of files and opens those that have to be read: both at once where that takes no look into data files
+// for the former and no file is settled by them.
+func (x *run) opened(ctx context.Context, files []File) (out []*file, err error) {
+	var masks []*mask.Mask
+	if x.rows != nil && x.apart {
+		g, gctx := errgroup.WithContext(ctx)
+		g.Go(func() (err error) { masks, err = x.deleted(gctx, files); return err })
+		g.Go(func() (err error) { out, err = x.open(gctx, files); return err })
+		err = g.Wait()
+	} else {
+		if masks, err = x.deleted(ctx, files); err != nil {
+			return nil, err
+		}
+		if x.rows == nil && !x.KeepAll {
+			files, masks = x.countSettled(files, masks)
+		}
+		out, err = x.open(ctx, files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range out {
+		f.mask = masks[i]
+	}
+	return out, x.bindAll(ctx, out)
+}
+
+// open reads the footers of Parquet files. A file that changed since it was indexed, or since its footer was kept, is opened once more
+// without evidence.
+func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
 	out := make([]*file, len(files))
+	var parquet []*file
 	for i := range files {
 		f := &files[i]
 		if err := x.readable(f); err != nil {
 			return nil, err
 		}
-		out[i] = &file{run: x, plan: f, path: f.Path, tag: f.Tag, verdict: f.Verdict, mask: masks[i]}
+		out[i] = &file{run: x, plan: f, path: f.Path, tag: f.Tag, verdict: f.Verdict}
+		if out[i].avro() {
+			x.counters.FilesOpened++
+			continue
+		}
+		parquet = append(parquet, out[i])
 	}
-	return out, x.openParquet(ctx, out)
+	return out, x.footers(ctx, parquet)
 }
 
-func (x *run) openParquet(ctx context.Context, all []*file) error {
+// bindAll hides deleted rows, binds the columns of Parquet files and narrows their verdicts by Parquet statistics.
+func (x *run) bindAll(ctx context.Context, all []*file) error {
 	var files []*file
 	for _, f := range all {
 		if f.avro() {
 			f.verdict = hide(f.verdict, f.mask)
-			x.counters.FilesOpened++
 			continue
 		}
-		files = append(files, f)
-	}
-	if err := x.footers(ctx, files); err != nil {
-		return err
-	}
-	for _, f := range files {
 		if err := f.bind(); err != nil {
 			return fault.About(f.path, err)
 		}
+		files = append(files, f)
 	}
 	if err := x.pageIndexes(ctx, files); err != nil {
 		return err

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/mask"
 	"github.com/skomerdb/skomer/internal/parquetio"
@@ -47,6 +49,7 @@ type run struct {
 	counters Counters
 	rows     Rows  // nil: only count
 	emitted  int64 // batches handed on
+	apart    bool  // some rows are deleted, and which is known without a look into data files
 	mu       sync.Mutex
 	stale    []string        // files whose tag did not match in the last attempt
 	mended   map[string]bool // files that were read anew after that
@@ -71,6 +74,8 @@ func (r *Reader) Count(ctx context.Context, p *Plan) (Counters, error) {
 }
 
 func (x *run) all(ctx context.Context) error {
+	d := &x.plan.Snapshot.Deletes
+	x.apart = d.Len() > 0 && !slices.Contains(d.Kind, facts.EqualityDeletes)
 	size := groupFiles
 	if x.left >= 0 {
 		size = firstGroup
@@ -131,14 +136,7 @@ func (x *run) mend(files []File) bool {
 
 // group reads one run of files: their footers in one wave, then units of row groups.
 func (x *run) group(ctx context.Context, files []File) error {
-	masks, err := x.deleted(ctx, files)
-	if err != nil {
-		return err
-	}
-	if x.rows == nil && !x.KeepAll {
-		files, masks = x.countSettled(files, masks)
-	}
-	opened, err := x.open(ctx, files, masks)
+	opened, err := x.opened(ctx, files)
 	if err != nil {
 		return err
 	}
