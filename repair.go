@@ -26,6 +26,8 @@ type RepairReport struct {
 	// ByReason counts the findings.
 	ByReason map[string]int `json:"by_reason"`
 	Findings []Finding      `json:"findings"`
+	// Unchecked is the data files whose entity tag could not be looked up, and why.
+	Unchecked map[string]string `json:"unchecked,omitempty"`
 	// Sync is what was built; nil after a dry run.
 	Sync *SyncReport `json:"sync,omitempty"`
 }
@@ -53,7 +55,7 @@ func (t *Table) Repair(ctx context.Context, dryRun bool) (*RepairReport, error) 
 	if r == nil {
 		return nil, err
 	}
-	out := &RepairReport{DryRun: dryRun}
+	out := &RepairReport{DryRun: dryRun, Unchecked: r.Unchecked}
 	out.ByReason, out.Findings = findings(before, r.Found)
 	if !dryRun {
 		t.saw(r.Report.Version)

@@ -37,8 +37,13 @@ func (a *app) repairCommand() *cobra.Command {
 			if a.flags.output == "json" {
 				return a.json(r)
 			}
+			for _, file := range slices.Sorted(maps.Keys(r.Unchecked)) {
+				a.say("not checked: %s: %s", file, r.Unchecked[file])
+			}
 			if len(r.Findings) == 0 {
-				a.say("nothing to repair")
+				if len(r.Unchecked) == 0 {
+					a.say("nothing to repair")
+				}
 				return nil
 			}
 			verb := "withdrawn and built anew"

@@ -68,3 +68,20 @@ func TestSizesAreRead(t *testing.T) {
 		require.Equal(t, want, n)
 	}
 }
+
+// TestRepairSaysWhatItCouldNotCheck: it does not claim that there is nothing to repair where data files cannot be looked at.
+func TestRepairSaysWhatItCouldNotCheck(t *testing.T) {
+	s := newShell(t)
+	s.run("mount", "TABLE")
+	s.run("index", "add", "TABLE", "bloom(flight_id)")
+	s.run("sync", "TABLE")
+	require.Contains(t, s.run("repair", "TABLE"), "nothing to repair")
+	data := filepath.Join(s.flights, "data")
+	require.NoError(t, os.Rename(data, data+".away"))
+	for _, args := range [][]string{{"repair", "TABLE"}, {"repair", "TABLE", "--dry-run"}} {
+		r := s.try(args...)
+		require.NotContains(t, r.out+r.err, "nothing to repair")
+		require.Contains(t, r.out+r.err, "not checked: ")
+		require.Contains(t, s.run(append(args, "-o", "json")...), `"unchecked"`)
+	}
+}

@@ -39,6 +39,8 @@ const (
 type Repaired struct {
 	Found  []Finding
 	Report *Report // of the builds; with a dry run nothing was built or withdrawn
+	// Unchecked is the data files whose entity tag could not be looked up, and why.
+	Unchecked map[string]string
 }
 
 // Repair withdraws the artifacts of s that the lineage check or their own checksums reject, and builds exactly these anew. Derived
@@ -63,7 +65,7 @@ func (y *Syncer) Repair(ctx context.Context, s *facts.Snapshot, dry bool) (*Repa
 	if err != nil {
 		return nil, err
 	}
-	out := &Repaired{Found: append(lost, f.rejected...)}
+	out := &Repaired{Found: append(lost, f.rejected...), Unchecked: maps.Clone(r.report.Skipped)}
 	if dry {
 		out.Report = r.end()
 		return out, nil
