@@ -4,11 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/skomerdb/skomer/internal/index"
-	"github.com/skomerdb/skomer/internal/index/kinds"
-	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/plan"
-	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/trace"
 )
@@ -30,9 +26,11 @@ type Explanation struct {
 	// RowsDeleted may match by evidence and are hidden by deletes.
 	RowsDeleted int64 `json:"rows_deleted"`
 	// ScanBytes and KeptBytes are the sizes of the files that a plain scan reads after pruning, and of those left.
-	ScanBytes int64           `json:"scan_bytes"`
-	KeptBytes int64           `json:"kept_bytes"`
-	CostRule  string          `json:"cost_rule,omitempty"` // why no index was asked
+	ScanBytes int64  `json:"scan_bytes"`
+	KeptBytes int64  `json:"kept_bytes"`
+	CostRule  string `json:"cost_rule,omitempty"` // why no index was asked
+	// Unindexed is the tests of the filter that no index could answer.
+	Unindexed []string        `json:"tests_without_index,omitempty"`
 	Indexes   []IndexUse      `json:"indexes"`
 	Files     []FileDecision  `json:"files"`
 	Rejected  []RejectedIndex `json:"rejected"`
@@ -178,53 +176,7 @@ func (r *Rows) explanation() *Explanation {
 		for _, d := range r.version.Indexes() {
 			e.Indexes = append(e.Indexes, r.use(d))
 		}
+		e.Unindexed = r.unindexed()
 	}
 	return e
-}
-
-// use tells what an index contributes.
-func (r *Rows) use(d overlay.Definition) IndexUse {
-	u := IndexUse{Expr: exprOf(d)}
-	used, missing := false, false
-	for _, id := range r.plan.Report.Used {
-		used = used || id == d.ID
-	}
-	for _, id := range r.plan.Report.Missing {
-		missing = missing || id == d.ID
-	}
-	switch {
-	case used && missing:
-		u.Use, u.Reason = "partly", "does not cover every file left: run skomer sync"
-	case used:
-		u.Use, u.Reason = "used", "narrowed the rows of at least one file"
-	case missing:
-		u.Use, u.Reason = "silent", "covers no file left: run skomer sync"
-	case r.couldSpeak(d):
-		u.Use, u.Reason = "silent", "was not needed, or rules nothing out here"
-	default:
-		u.Use, u.Reason = "no use", "no part of the filter is of a form that "+d.Kind+" answers on this column"
-	}
-	for _, x := range r.plan.Report.Unasked {
-		if x.Index == d.ID && !used {
-			u.Use, u.Reason = "not asked", x.Why
-			if x.Stopped {
-				u.Use = "stopped"
-			}
-		}
-	}
-	if r.plan.Report.Scanned != "" && r.couldSpeak(d) {
-		u.Use, u.Reason = "silent", r.plan.Report.Scanned
-	}
-	return u
-}
-
-func (r *Rows) couldSpeak(d overlay.Definition) bool {
-	k, ok := kinds.ByName(d.Kind)
-	if !ok {
-		return false
-	}
-	cols, ok := columnsOf(r.plan.Snapshot.Schema, d)
-	could := false
-	r.plan.Predicate.Leaves(func(l *predicate.Leaf) { could = could || ok && k.Kind.Says(cols, l) != index.Nothing })
-	return could
 }

@@ -95,11 +95,14 @@ func (a *app) showExplanation(e *skomer.Explanation) error {
 		{"files", number(e.FilesTotal)},
 		{"  ruled out by the table's metadata", number(e.FilesPruned)},
 		{"  ruled out by indexes", number(e.FilesRuledOut)},
-		{"  left", fmt.Sprintf("%s, %s of %s", number(e.FilesKept), size(e.KeptBytes), size(e.ScanBytes))},
-		{"rows that may match", fmt.Sprintf("%s, %s of them surely", number(e.RowsMay), number(e.RowsMust))},
+		{"  left to read", fmt.Sprintf("%s, %s of %s", number(e.FilesKept), size(e.KeptBytes), size(e.ScanBytes))},
+		{"rows that may match", mayMatch(e)},
 	}
 	if e.RowsDeleted > 0 {
 		rows = append(rows, [2]string{"  hidden by deletes beside them", number(e.RowsDeleted)})
+	}
+	if len(e.Unindexed) > 0 && e.FilesKept > 0 {
+		rows = append(rows, [2]string{"no index answers", strings.Join(e.Unindexed, " or ") + "; skomer advise tells whether one pays"})
 	}
 	if e.CostRule != "" {
 		rows = append(rows, [2]string{"indexes were not asked", e.CostRule})
@@ -137,6 +140,20 @@ func (a *app) showExplanation(e *skomer.Explanation) error {
 		files.AppendRow(table.Row{f.Path, kept, f.Records, f.May, f.Must, f.By})
 	}
 	return a.blocks(indexes, rejections(e.Rejected), files)
+}
+
+// mayMatch is how many rows are left, and how many of them are to be looked at.
+func mayMatch(e *skomer.Explanation) string {
+	switch {
+	case e.RowsMay == 0:
+		return "none"
+	case e.RowsMust == 0:
+		return number(e.RowsMay) + ", each to be checked"
+	case e.RowsMust == e.RowsMay:
+		return number(e.RowsMay) + ", all of them surely"
+	default:
+		return fmt.Sprintf("%s, %s of them surely; the others are to be checked", number(e.RowsMay), number(e.RowsMust))
+	}
 }
 
 // rejections counts artifacts that were not believed, by index and reason.

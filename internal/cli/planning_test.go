@@ -14,7 +14,7 @@ func TestKnobsOfTheCostRule(t *testing.T) {
 	s.run("index", "add", "TABLE", "ordered(delay)", "sketch(delay)")
 	s.run("sync", "TABLE")
 	require.Contains(t, s.run("explain", "TABLE", "-w", "delay > 1200"), "a scan is cheaper")
-	require.Contains(t, s.run("explain", "TABLE", "-w", "delay > 1200", "--min-planned-scan-bytes", "0"), "narrowed the rows")
+	require.Contains(t, s.run("explain", "TABLE", "-w", "delay > 1200", "--min-planned-scan-bytes", "0"), "ruled out files, or rows of files")
 	broad := s.run("explain", "TABLE", "-w", "delay > -1000", "--min-planned-scan-bytes", "0")
 	require.Contains(t, broad, "more than 50 %: a scan is cheaper")
 	require.NotContains(t, s.run("explain", "TABLE", "-w", "delay > -1000", "--min-planned-scan-bytes", "0", "--min-selectivity", "0"), "a scan is cheaper")

@@ -131,17 +131,27 @@ const inVain = "whatever it answers changes nothing: "
 
 // vain reports the indexes that were not asked because their answers could change nothing.
 func (e *evidence) vain() {
-	why := inVain + "the table's metadata settles what it could tell"
-	if anyOr(e.plan.Predicate) {
-		why = inVain + "nothing rules out the other side of an OR"
-	}
 	for i, d := range e.version.Indexes() {
 		u := &e.indexes[i]
 		known := func(x Unasked) bool { return x.Index == d.ID }
 		if u.ok && u.vain && !u.asked && !slices.ContainsFunc(e.plan.Report.Unasked, known) {
+			why := inVain + "the table's metadata settles what it could tell"
+			if anyOr(e.plan.Predicate) && e.unsettled(u) {
+				why = inVain + "nothing rules out the other side of an OR"
+			}
 			e.plan.Report.Unasked = append(e.plan.Report.Unasked, Unasked{Index: d.ID, Why: why})
 		}
 	}
+}
+
+// unsettled tells that an index could say of some file left what manifests do not.
+func (e *evidence) unsettled(u *usable) (some bool) {
+	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
+		some = some || u.kind.Says(u.columns, l) != index.Nothing && slices.ContainsFunc(e.plan.Files, func(f File) bool {
+			return e.settled(&f, l) == plan.Maybe
+		})
+	})
+	return some
 }
 
 func anyOr(t *predicate.Tree) bool {

@@ -152,9 +152,9 @@ func (e *evidence) fill() error {
 func cheapScan(files int, bytes int64, o Options) string {
 	if files <= o.MinFiles && bytes < o.MinBytes {
 		if files == 1 {
-			return fmt.Sprintf("1 file of %d bytes is left after pruning: a scan is cheaper", bytes)
+			return fmt.Sprintf("1 file of %.3g MB is left after pruning: a scan is cheaper", float64(bytes)/1e6)
 		}
-		return fmt.Sprintf("%d files of %d bytes are left after pruning: a scan is cheaper", files, bytes)
+		return fmt.Sprintf("%d files of %.3g MB are left after pruning: a scan is cheaper", files, float64(bytes)/1e6)
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ var table = []Entry{
 	{"valueset", 1, index.PerFile, "scalar", "any test of columns with few values in a row group", "valueset(status)", valueset.Kind{}},
 	{"bitmap", 1, index.PerFile, "scalar", "exact rows of columns with few values in a file", "bitmap(state)", bitmap.Kind{}},
 	{"ordered", 1, index.Tiered, "scalar", "exact rows of values and ranges", "ordered(order_date)", ordered.Kind{}},
-	{"ngram", 1, index.Tiered, "lexical", "LIKE, ILIKE and regular expressions on text", "ngram(message)", ngram.Kind{}},
+	{"ngram", 1, index.Tiered, "lexical", "pieces of three letters or more in LIKE, ILIKE and regular expressions", "ngram(message)", ngram.Kind{}},
 	{"sketch", 1, index.PerFile, "sketch", "distinct values and quantiles, for statistics and planning", "sketch(user_id)", sketch.Kind{}},
 }
 
