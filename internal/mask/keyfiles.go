@@ -46,6 +46,7 @@ func (w *work) keys(ctx context.Context, need map[int32]*keySet) error {
 		return err
 	}
 	for _, i := range slices.Concat(parquet, avro) {
+		need[i].sift()
 		if !w.options.KeepAll {
 			w.Cache.put(keysKey{identity{d.Path[i], d.Size[i]}, texts[i]}, need[i], need[i].bytes)
 		}

@@ -21,6 +21,7 @@ type keySet struct {
 	ranges []keyRange // one per column
 	bytes  int64
 	limit  int64
+	sieve  sieve
 }
 
 // keyRange is what values a key column has.
@@ -116,6 +117,9 @@ func appendCell(dst []byte, v *column.Vector, i int) []byte {
 func (k *keySet) rowsIn(b *column.Batch, hits []uint32) []uint32 {
 	if len(b.Cols) == 1 && b.Cols[0].Dict != nil && b.Cols[0].Dict.Len <= b.Rows {
 		return k.rowsInDictionary(b, hits)
+	}
+	if k.siftable(b) {
+		return k.sifted(b, hits)
 	}
 	var key []byte
 	for i := range b.Rows {
