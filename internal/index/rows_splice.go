@@ -7,20 +7,21 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// Splice adds the rows of a set over size rows that AppendRows wrote, as far as they lie in the stretches and with these: stretches of one
-// source, ascending on both sides, onto rows after all that were added. Ranges that stay in their chunk are copied as bytes, and bits are
-// shifted. It returns how many rows the set has. After a failure some of them may have been added.
-func (w *RowsWriter) Splice(what string, b []byte, size uint32, along []Stretch) (rows int64, err error) {
-	s := splicer{w: w, b: b, size: uint64(size), along: along}
+// Splice adds rows of a source that AppendRows wrote, numbered from the start of of on and below its end, as far as they lie in the stretches
+// and with these: stretches of the source, ascending on both sides, onto rows after all that were added. Row 0 of the writer is row base of
+// the new ones. Ranges that stay in their chunk are copied as bytes, and bits are shifted. It returns how many rows the set has. After a
+// failure some of them may have been added.
+func (w *RowsWriter) Splice(what string, b []byte, of rowset.Range, along []Stretch, base uint32) (rows int64, err error) {
+	s := splicer{w: w, b: b, size: uint64(of.End), along: along, to: uint64(base)}
 	next := uint64(0)
 	chunks := s.uvarint()
 	for ; chunks > 0 && !s.bad; chunks-- {
 		head := s.uvarint()
-		if next += head >> 1; next >= chunkRows || next*chunkRows >= s.size {
+		if next += head >> 1; next >= chunkRows || next*chunkRows >= uint64(of.Len()) {
 			s.bad = true
 			break
 		}
-		s.base = next * chunkRows
+		s.base = uint64(of.Start) + next*chunkRows
 		if head&1 == 1 {
 			s.bits()
 		} else {
@@ -29,7 +30,7 @@ func (w *RowsWriter) Splice(what string, b []byte, size uint32, along []Stretch)
 		next++
 	}
 	if s.bad || s.i != len(b) {
-		return 0, Broken(what, "the bytes near %d of %d are no rows below %d", s.i, len(b), size)
+		return 0, Broken(what, "the bytes near %d of %d are no rows of [%d, %d)", s.i, len(b), of.Start, of.End)
 	}
 	return s.rows, nil
 }
@@ -41,6 +42,7 @@ type splicer struct {
 	i     int
 	size  uint64
 	base  uint64    // first row of the chunk
+	to    uint64    // row 0 of the writer
 	along []Stretch // of which the first one is at hand
 	rows  int64     // read
 	bad   bool
@@ -74,7 +76,7 @@ func (s *splicer) window(row uint64) bool {
 		return false
 	}
 	m := &s.along[0]
-	s.shift = uint64(m.To) - uint64(m.Old.Start)
+	s.shift = uint64(m.To) - s.to - uint64(m.Old.Start)
 	s.lo = max(row, uint64(m.Old.Start))
 	chunkEnd := ((s.lo+s.shift)/chunkRows + 1) * chunkRows
 	s.hi = min(uint64(m.Old.End), chunkEnd-s.shift)

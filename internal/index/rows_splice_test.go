@@ -81,7 +81,7 @@ func TestSplicesAreWhatIsWrittenAnew(t *testing.T) {
 		}
 		for _, a := range along {
 			i := a[0].Source
-			n, err := spliced.Splice("rows", encoded[i], m.SourceRows(i), a)
+			n, err := spliced.Splice("rows", encoded[i], rowset.Range{End: m.SourceRows(i)}, a, 0)
 			if err != nil || n != sets[i].Count() {
 				t.Fatalf("%d of %d rows, %v", n, sets[i].Count(), err)
 			}
@@ -112,7 +112,7 @@ func TestSplicesOfTheLastOrdinals(t *testing.T) {
 	w := &bytescan.Writer{}
 	AppendRows(w, rowset.FromRows(70000, []uint32{0, 69998, 69999}))
 	var out RowsWriter
-	if _, err := out.Splice("rows", w.Buf, 70000, []Stretch{{Old: rowset.Range{End: 70000}, To: last - 69999}}); err != nil {
+	if _, err := out.Splice("rows", w.Buf, rowset.Range{End: 70000}, []Stretch{{Old: rowset.Range{End: 70000}, To: last - 69999}}, 0); err != nil {
 		t.Fatal(err)
 	}
 	got := &bytescan.Writer{}
@@ -161,7 +161,7 @@ func FuzzSplice(f *testing.F) {
 		if from < end {
 			along = []Stretch{{Old: rowset.Range{Start: from, End: end}, To: to}}
 		}
-		n, err := out.Splice("rows", b, size, along)
+		n, err := out.Splice("rows", b, rowset.Range{End: size}, along, 0)
 		if err != nil {
 			if !fault.Is(err, fault.Corrupt) {
 				t.Error(err)

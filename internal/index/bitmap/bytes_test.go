@@ -139,6 +139,8 @@ func FuzzOpen(f *testing.F) {
 	for _, k := range []Kind{{}, paged} {
 		a, rows := sample(f, k)
 		f.Add(a.Root, a.Body, rows, uint8(4))
+		a, rows = pieced(f, k)
+		f.Add(a.Root, a.Body, rows, uint8(4))
 	}
 	f.Fuzz(func(t *testing.T, root, body []byte, rows uint32, pick uint8) {
 		if bad := it.FuzzReader(Kind{}, root, body, rows, pick); bad != "" {

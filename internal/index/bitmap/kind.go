@@ -17,11 +17,14 @@ const (
 type Kind struct{ sizes }
 
 // sizes is what a builder cuts by; the zero value means the constants of format.go. Readers do not depend on it.
-type sizes struct{ inline, page int }
+type sizes struct{ inline, page, copied int }
 
 func (s sizes) orDefault() sizes {
-	if s == (sizes{}) {
-		return sizes{inline: inlineRoot, page: pageTarget}
+	if s.inline == 0 {
+		s.inline, s.page = inlineRoot, pageTarget
+	}
+	if s.copied == 0 {
+		s.copied = copiedBytes
 	}
 	return s
 }

@@ -57,9 +57,18 @@ func TestLawOfListsInPages(t *testing.T) {
 	indextest.ListLaw(t, Kind{sizes{inline: 1, page: 200}}, 120, 2)
 }
 
-func TestMergesOfPages(t *testing.T) {
+// TestMergesEqualBuilds: where no row set is worth a copy, merges have the bytes of builds.
+func TestMergesEqualBuilds(t *testing.T) {
 	for _, ofList := range []bool{false, true} {
-		law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, page: 200}}, Rounds: 18, Lists: ofList, Same: true}
+		law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, page: 200, copied: maxRowSet}}, Rounds: 18, Lists: ofList, Same: true}
+		law.Run(t)
+	}
+}
+
+// TestMergesInPieces copies every row set that stays together, and those of merged artifacts again.
+func TestMergesInPieces(t *testing.T) {
+	for _, ofList := range []bool{false, true} {
+		law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, page: 200, copied: 1}}, Rounds: 18, Lists: ofList, Pieces: true}
 		law.Run(t)
 		law.HostileMerge(t)
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/skomerdb/skomer/internal/rowset"
 )
 
-// Merge unites the dictionaries of all sources and the row sets of equal values, sent through the map. "Too many" in one source is too
-// many for all. It holds a dictionary page of each source, the row sets of one value, and what a reader holds of each root.
+// Merge unites the dictionaries of all sources and the row sets of equal values, sent through the map: those of sources whose rows all stay
+// together are copied as pieces, unless they are small. "Too many" in one source is too many for all. It holds a dictionary page of each
+// source, the row sets of one value, and what a reader holds of each root.
 func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
 	enc, err := index.Mergeable(name, &spec, sources, m, index.OneColumnOrElement)
 	if err != nil {
@@ -44,7 +45,7 @@ type merger struct {
 	sets    []*index.Ahead    // of the sources
 	along   [][]index.Stretch // the map, unless it is none of few long stretches
 	of      []int             // by source: one more than its place among those that hold the value at hand
-	rowsOut index.RowsWriter
+	out     setWriter
 }
 
 func (x *merger) open() (reason string, err error) {
@@ -107,14 +108,15 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	if !tooMany {
 		err := x.eachKey(func(key []byte, of []held) error {
 			rows, err := x.rowsOf(of)
-			if err != nil || rows.Count() == 0 || reason != "" {
+			if err != nil || rows.count == 0 || reason != "" {
 				return err
 			}
-			if rows.Size() > maxRowSet-2*maxChunk {
+			if rows.size() > maxRowSet-2*maxChunk {
 				reason = "a value has more scattered rows than one row set may hold"
 				return nil
 			}
-			v, err := x.layout.write(body, string(key), rows)
+			x.layout.pieces = rows.end() || x.layout.pieces
+			v, err := x.layout.write(body, string(key), rows.count, rows.append)
 			sets = append(sets, v)
 			return err
 		})
@@ -145,10 +147,10 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	return x.seal(body, rest, without, sets, tooMany)
 }
 
-// rowsOf is the new rows of a value: spliced, or written as they come while these ascend, else gathered first.
-func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
-	out, end := &x.rowsOut, uint32(0)
-	out.Reset()
+// rowsOf is the new rows of a value: copied and spliced, or written as they come while these ascend, else gathered first.
+func (x *merger) rowsOf(of []held) (*setWriter, error) {
+	out, end := &x.out, uint32(0)
+	out.reset()
 	if x.along != nil {
 		return out, x.splice(of)
 	}
@@ -158,7 +160,7 @@ func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 			gathered = index.NewRows(x.rows)
 		}
 		if gathered == nil {
-			out.Add(to)
+			out.add(to)
 		}
 		end = to.End
 	}
@@ -168,9 +170,9 @@ func (x *merger) rowsOf(of []held) (*index.RowsWriter, error) {
 	if err := x.eachRun(of, func(_, to rowset.Range) { gathered.Add(to) }); err != nil {
 		return nil, err
 	}
-	out.Reset()
+	out.reset()
 	for _, r := range gathered.Set().Ranges() {
-		out.Add(r)
+		out.add(r)
 	}
 	return out, nil
 }
@@ -190,7 +192,7 @@ func (x *merger) splice(of []held) error {
 		all := x.readers[h.source].rows
 		if h.rows.count == all {
 			for _, m := range along {
-				x.rowsOut.Add(rowset.Range{Start: m.To, End: m.To + m.Old.Len()})
+				x.out.add(rowset.Range{Start: m.To, End: m.To + m.Old.Len()})
 			}
 			continue
 		}
@@ -198,12 +200,8 @@ func (x *merger) splice(of []held) error {
 		if err != nil {
 			return err
 		}
-		n, err := x.rowsOut.Splice(name+" row set", b, all, along)
-		if err != nil {
+		if err := x.out.splice(b, all, h.rows.count, along, x.sizes.copied); err != nil {
 			return err
-		}
-		if n != int64(h.rows.count) {
-			return index.Broken(name+" row set", "%d rows, the dictionary says %d", n, h.rows.count)
 		}
 	}
 	return nil
@@ -221,12 +219,7 @@ func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 		if err != nil {
 			return err
 		}
-		r := bytescan.NewReader(name+" row set", b)
-		n := index.VisitRows(r, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) })
-		if r.Err() == nil && n != int64(h.rows.count) {
-			r.Fail("%d rows, the dictionary says %d", n, h.rows.count)
-		}
-		if err := r.Done(); err != nil {
+		if err := h.rows.visit(b, all, func(old rowset.Range) { x.m.Each(h.source, old, visit) }); err != nil {
 			return err
 		}
 	}

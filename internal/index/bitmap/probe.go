@@ -193,22 +193,13 @@ func (p *probe) takeSets(data [][]byte) (err error) {
 		if s.count == p.rows {
 			continue
 		}
-		if err := s.read(data[0], p.found); err != nil {
+		if err := s.visit(data[0], p.rows, func(x rowset.Range) { p.found.Add(x) }); err != nil {
 			return err
 		}
 		data = data[1:]
 	}
 	p.settle()
 	return nil
-}
-
-// read adds the rows of a unit.
-func (s rowSet) read(b []byte, into *index.Rows) error {
-	r := bytescan.NewReader(name+" row set", b)
-	if n := into.Read(r); r.Err() == nil && n != int64(s.count) {
-		r.Fail("%d rows, the dictionary says %d", n, s.count)
-	}
-	return r.Done()
 }
 
 // settle ends the probe: every row set that it wants was read.

@@ -13,6 +13,7 @@ type layout struct {
 	enc    index.Encoding
 	ofList bool
 	rows   uint32
+	pieces bool            // there are row sets in pieces
 	set    bytescan.Writer // scratch
 }
 
@@ -29,12 +30,12 @@ type valueRows struct {
 // maxChunk bounds the bytes of a chunk of a row set.
 const maxChunk = 8<<10 + 8
 
-// write writes the row set of a value.
-func (l *layout) write(body index.Sink, key string, rows *index.RowsWriter) (v valueRows, err error) {
-	v = valueRows{key: key, count: rows.Count(), unit: index.Unit{Span: index.Span{Off: body.Offset()}}}
+// write writes the row set of a value, which appendSet appends.
+func (l *layout) write(body index.Sink, key string, count int64, appendSet func(*bytescan.Writer)) (v valueRows, err error) {
+	v = valueRows{key: key, count: count, unit: index.Unit{Span: index.Span{Off: body.Offset()}}}
 	if v.count < int64(l.rows) {
 		l.set.Buf = l.set.Buf[:0]
-		rows.Append(&l.set)
+		appendSet(&l.set)
 		v.unit, err = index.WriteUnit(body, l.set.Buf)
 	}
 	return v, err
@@ -55,7 +56,11 @@ func (l *layout) seal(body index.Sink, rest *bytescan.Writer, without int64, val
 }
 
 func (l *layout) root(bodySize int64, rest []byte) []byte {
-	w := index.StartRoot(version, l.enc)
+	v := uint8(whole)
+	if l.pieces {
+		v = version
+	}
+	w := index.StartRoot(v, l.enc)
 	index.AppendShape(w, l.ofList)
 	w.Uvarint(uint64(l.rows))
 	w.Uvarint(uint64(bodySize))

@@ -12,7 +12,7 @@ var mergeLaws = map[string][]indextest.MergeLaw{
 	"zonemap":  {{}},
 	"bloom":    {{}, {Lists: true}},
 	"valueset": {{}, {Lists: true}, {Params: index.Params{"cap": "20"}}},
-	"bitmap":   {{Same: true}, {Lists: true, Same: true}, {Params: index.Params{"cap": "60"}}},
+	"bitmap":   {{Pieces: true}, {Lists: true, Pieces: true}, {Params: index.Params{"cap": "60"}, Pieces: true}},
 	"ordered":  {{Same: true}},
 }
 
