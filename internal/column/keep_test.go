@@ -20,8 +20,8 @@ func TestKeep(t *testing.T) {
 	}
 	t.Logf("replay: SKOMER_SEED=%d go test -run '^%s$'", seed, t.Name())
 	rng := rand.New(rand.NewPCG(seed, 7))
-	for range 12 {
-		b := everyLayout(rng, rng.IntN(400))
+	for range 6 {
+		b := everyLayout(rng, rng.IntN(300))
 		for _, density := range []int{0, 1, 3, 8, 50, 100} {
 			words, rows := bitsOfRows(rng, b.Rows, density)
 			got := b.Keep(words)
