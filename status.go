@@ -77,11 +77,15 @@ func (t *Table) stands(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	}
 	if unusable != nil {
 		st.Unusable = unusable.Error()
-		st.Warnings = append(st.Warnings, "the overlay cannot be used: "+st.Unusable)
+		st.Warnings = append(st.Warnings, withFix("the overlay cannot be used: "+st.Unusable, fault.FixOf(unusable)))
 	}
 	for _, w := range v.Warnings() {
 		if v.Broken() == nil {
-			st.Warnings = append(st.Warnings, w.Part+": "+w.Reason.Error())
+			fix := fault.FixOf(w.Reason)
+			if fault.Is(w.Reason, fault.Corrupt) || fault.Is(w.Reason, fault.NotFound) {
+				fix = "skomer repair TABLE, then skomer sync TABLE"
+			}
+			st.Warnings = append(st.Warnings, withFix(fault.About(w.Part, w.Reason).Error(), fix))
 		}
 	}
 	for _, d := range v.Indexes() {
@@ -183,4 +187,12 @@ func (t *Table) coverage(st *Status, s *facts.Snapshot, v *overlay.Version) {
 	for sort, n := range v.Objects() {
 		st.Objects[sort] = Tally{Objects: n.Objects, Bytes: n.Bytes}
 	}
+}
+
+// withFix is a warning and the way out, where there is one.
+func withFix(warning, fix string) string {
+	if fix == "" {
+		return warning
+	}
+	return warning + "; try: " + fix
 }

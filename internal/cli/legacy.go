@@ -52,7 +52,7 @@ func (a *app) overlayLegacy() *cobra.Command {
 				return err
 			}
 			if from == "" {
-				return fault.New(fault.Invalid, subject(cmd), "needs --from PLACE")
+				return fault.New(fault.Invalid, subject(cmd), "needs --from PLACE").WithFix("skomer overlay legacy --help")
 			}
 			t, err := a.open(cmd.Context(), args[0])
 			if err != nil {

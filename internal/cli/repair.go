@@ -162,7 +162,11 @@ func (a *app) scrubbed(r *skomer.ScrubReport) error {
 		if err != nil {
 			return err
 		}
-		a.showFindings(r.ByReason, r.Findings, "withdrawn")
+		verb := "withdrawn"
+		if slices.ContainsFunc(r.Findings, func(f skomer.Finding) bool { return f.Kind == "list" }) {
+			verb = "withdrawn, or, where it is a list, left to skomer repair"
+		}
+		a.showFindings(r.ByReason, r.Findings, verb)
 	}
 	if len(r.Findings) > 0 {
 		return silent(exitUnhealthy)

@@ -85,3 +85,23 @@ func TestRepairSaysWhatItCouldNotCheck(t *testing.T) {
 		require.Contains(t, s.run(append(args, "-o", "json")...), `"unchecked"`)
 	}
 }
+
+// TestDamagedListsAreToldWithTheWayOut: a status says what to do about a damaged list, and a scrub does not claim to have withdrawn it.
+func TestDamagedListsAreToldWithTheWayOut(t *testing.T) {
+	s, answer, where := indexed(t)
+	lists, err := filepath.Glob(filepath.Join(where, "chunks", "*"))
+	require.NoError(t, err)
+	for _, path := range lists {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		raw[len(raw)/3] ^= 0x55
+		require.NoError(t, os.WriteFile(path, raw, 0o600))
+	}
+	require.Contains(t, s.run("status", "TABLE"), "try: skomer repair TABLE")
+	require.Contains(t, s.try("scrub", "TABLE").out+s.try("scrub", "TABLE").err, "left to skomer repair")
+	s.run("repair", "TABLE")
+	s.run("sync", "TABLE")
+	require.NotContains(t, s.run("status", "TABLE"), "warning")
+	require.Equal(t, exitOK, s.try("scrub", "TABLE").code)
+	s.same(answer, "repaired")
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,4 +61,19 @@ func TestAnUnsignedOverlayIsIgnoredWhereAKeyIsConfigured(t *testing.T) {
 	require.InDelta(t, before, bytesBelow(t, where, ""), 4096, "what is not believed is not made again and again")
 	s.run("vacuum", "TABLE", "--retain", "1", "--grace", "0s")
 	s.same(answer, "and looked after")
+}
+
+// TestASyncWithoutTheKeyBuildsNothing: what it would not be allowed to commit it does not make and upload either, however often it is tried.
+func TestASyncWithoutTheKeyBuildsNothing(t *testing.T) {
+	t.Setenv("SKOMER_OVERLAY_KEY", oneKey)
+	s, _, where := indexed(t)
+	s.run("index", "add", "TABLE", "bitmap(origin)")
+	t.Setenv("SKOMER_OVERLAY_KEY", "")
+	before := bytesBelow(t, filepath.Join(where, "data"), "")
+	for range 2 {
+		r := s.try("sync", "TABLE")
+		require.Equal(t, exitRefused, r.code)
+		require.Contains(t, r.err, "SKOMER_OVERLAY_KEY")
+	}
+	require.Equal(t, before, bytesBelow(t, filepath.Join(where, "data"), ""))
 }

@@ -35,12 +35,26 @@ const (
 
 // Declare announces a build before it writes its first object. The tag is for Renew.
 func (o *Overlay) Declare(ctx context.Context, f InFlight) (store.Tag, error) {
+	if err := o.mayWrite(); err != nil {
+		return "", err
+	}
 	key, raw, err := o.declaration(f)
 	if err != nil {
 		return "", err
 	}
 	tag, err := o.store.PutNew(ctx, key, bytes.NewReader(raw))
 	return tag, fault.About(key, err)
+}
+
+// mayWrite refuses work whose commit would be refused, as far as the newest version in memory tells.
+func (o *Overlay) mayWrite() error {
+	o.mu.Lock()
+	v := o.latest
+	o.mu.Unlock()
+	if v == nil {
+		return nil
+	}
+	return o.mayFollow(v)
 }
 
 // Renew writes a declaration anew: its writer is alive. A Conflict fault means that somebody else wrote or removed it.

@@ -62,7 +62,7 @@ func checkSum(what string, want [32]byte, parts ...[]byte) error {
 // Sign makes the newest version, signed with the overlay's key, the newest one, whoever wrote it and signed it with whatever key.
 func (o *Overlay) Sign(ctx context.Context) (*Version, error) {
 	if !o.Keyed() {
-		return nil, fault.New(fault.Invalid, "overlay-key", "is not configured")
+		return nil, fault.New(fault.Invalid, "overlay-key", "is not configured").WithFix("set overlay-key in skomer.yaml or SKOMER_OVERLAY_KEY")
 	}
 	trusting := Open(o.store, o.prefix, Options{Now: o.opts.Now})
 	v, err := trusting.Latest(ctx)
