@@ -19,9 +19,9 @@ func (p pair) key() uint32 { return uint32(p.from >> 32) }
 
 const (
 	keyBits  = 16
-	maxPairs = 1 << keyBits        // of a block that is read as pairs
-	maxText  = 512 << 10           // bytes of its keys
 	maxMerge = 1 << (32 - keyBits) // sources
+	maxPairs = 1 << 15             // of a block that is read as pairs, below 1 << keyBits
+	maxText  = 512 << 10           // bytes of its keys
 )
 
 // openPairs reads a block, whose keys are in no other, as pairs; false: it takes too much memory for that, and nothing was read.
