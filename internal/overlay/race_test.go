@@ -45,8 +45,9 @@ func TestAddAgainstAddIsOneIndex(t *testing.T) {
 	c := commit(t, o, base, AddIndex(definition("bloom", 3)))
 	require.False(t, c.Changed)
 	require.Equal(t, a.Indexes, c.Indexes)
+	later := commit(t, o, nil, AddIndex(Definition{Kind: "bloom", KindVersion: 2, FieldIDs: []int{3}}))
+	require.Equal(t, a.Indexes, later.Indexes, "whatever the version of its kind")
 	for _, d := range []Definition{
-		{Kind: "bloom", KindVersion: 2, FieldIDs: []int{3}},
 		{Kind: "bloom", KindVersion: 1, FieldIDs: []int{3, 4}},
 		{Kind: "bloom", KindVersion: 1, FieldIDs: []int{3}, Params: map[string]string{"fpp": "0.1"}},
 	} {
