@@ -2,6 +2,7 @@ package skomer_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -173,6 +174,59 @@ func TestFileMapAnswersBeforeAnythingIsOpened(t *testing.T) {
 	_, stats = positions(t, table, skomer.Query{Where: "v IN (-5, 99999) OR v = 100000"})
 	require.Zero(t, stats.FilesOpened)
 	require.Empty(t, stats.Rejected)
+}
+
+// TestFewFilesAreAnsweredByTheirArtifacts: where manifests leave few files of many, the root of a file map is not read for them while
+// the overlay lists the roots of their artifacts; and it is for many.
+func TestFewFilesAreAnsweredByTheirArtifacts(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	const files = 330 // the root of so many files is not in the overlay
+	w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: idSchema})
+	require.NoError(t, err)
+	var add []lakewrite.File
+	for f := range files {
+		file := plain(t, filepath.Join(dir, "table", "data", fmt.Sprintf("%03d.parquet", f)), longs(int64(10*f), int64(10*f+1), int64(10*f+2), int64(10*f+8)))
+		bound := func(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+		file.Metrics = map[int]lakewrite.Metric{idSchema.Fields[1].ID: {Lower: bound(int64(10 * f)), Upper: bound(int64(10*f + 8))}}
+		add = append(add, file)
+	}
+	_, err = w.Append(ctx, add...)
+	require.NoError(t, err)
+	table := open(t, w.Location(), filepath.Join(dir, "overlays"))
+	require.NoError(t, table.Mount(ctx))
+	_, err = table.AddIndex(ctx, "bloom(v)")
+	require.NoError(t, err)
+	_, err = table.Sync(ctx, skomer.SyncOptions{})
+	require.NoError(t, err)
+	v, err := overlay.Open(local.New(), table.Overlay(), overlay.Options{}).Latest(ctx)
+	require.NoError(t, err)
+	var root int64
+	for _, e := range v.Derived(filemap.Kind) {
+		root += e.Len
+	}
+	require.Greater(t, root, int64(filemap.MaxRootInline))
+
+	fresh := func() *skomer.Table { return open(t, w.Location(), filepath.Join(dir, "overlays")) }
+	at := fresh()
+	for _, q := range []string{"v = 1705", "v = 1705 OR v = 905"} { // within the bounds of a file, and not in it
+		got, stats := positions(t, at, skomer.Query{Where: q})
+		require.Empty(t, got)
+		require.Zero(t, stats.FilesOpened, q)
+		require.Equal(t, []string{"bloom(v)"}, stats.IndexesUsed, q)
+		x, err := at.Explain(ctx, skomer.Query{Where: q}, false)
+		require.NoError(t, err)
+		for _, f := range x.Files {
+			require.NotContains(t, f.By, "file map", q)
+		}
+	}
+	got, _ := positions(t, at, skomer.Query{Where: "v = 1708"})
+	require.Equal(t, map[string][]int{add[170].Path: {3}}, got)
+
+	var many []string
+	for f := range 200 {
+		many = append(many, fmt.Sprint(10*f+5))
+	}
+	require.NotZero(t, byMap(t, fresh(), skomer.Query{Where: "v IN (" + strings.Join(many, ", ") + ")"}))
 }
 
 // TestADamagedFileMapIsNoEvidence: with any of its objects flipped, cut or gone, answers stay right, and the next sync makes it anew.

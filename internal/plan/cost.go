@@ -169,6 +169,17 @@ func (s *Scene) JudgeMap(l *predicate.Leaf) Judgement {
 	return j.weigh()
 }
 
+// RootsPay weighs reading roots of file maps, a round trip before their leaf can be asked, against asking so many artifacts of which the
+// roots are known.
+func (s *Scene) RootsPay(roots int, bytes int64, artifacts int) bool {
+	maps := Cost{Seconds: s.Profile.Wave}
+	maps.add(s.Profile, float64(roots)+1, float64(bytes)+blockBytes, findPlace)
+	var each Cost
+	n := float64(artifacts)
+	each.add(s.Profile, n, n*blockBytes, n*findPoint/s.cores(n))
+	return maps.Seconds <= each.Seconds
+}
+
 // MostEntries is how many entries a probe of an artifact over some rows may take one by one before reading their column takes less.
 func (s *Scene) MostEntries(rows int64, leaves []*predicate.Leaf) int64 {
 	if s.Rows == 0 {

@@ -72,7 +72,9 @@ func (e *evidence) askMaps(ctx context.Context) error {
 		return nil
 	}
 	e.mapped = map[*predicate.Leaf]*mapped{}
-	use := plan.Matter(e.plan.Predicate, func(l *predicate.Leaf) plan.Best { return plan.Best{Rules: e.mappable(l) && e.mapPays(l)} })
+	use := plan.Matter(e.plan.Predicate, func(l *predicate.Leaf) plan.Best {
+		return plan.Best{Rules: e.mappable(l) && e.mapPays(l) && !e.mapDearer(l)}
+	})
 	var err error
 	e.plan.Predicate.Leaves(func(l *predicate.Leaf) {
 		switch {

@@ -104,6 +104,19 @@ func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overl
 	return out, nil
 }
 
+// Unread is the runs of the version's file maps that want accepts and of which Load would read the root, and the bytes of these roots.
+func (k *Runs) Unread(prefix string, v *overlay.Version, want func(index string) bool) (runs int, bytes int64) {
+	for _, e := range v.Derived(filemap.Kind) {
+		if !want(e.Index) || k.get((&ListedRun{Derived: e}).key(prefix)) != nil {
+			continue
+		}
+		if m, err := filemap.ParseMeta(e.Name, e.Meta); err == nil && len(m.Root) == 0 {
+			runs, bytes = runs+1, bytes+e.Len
+		}
+	}
+	return runs, bytes
+}
+
 func (r *ListedRun) key(prefix string) readerKey { return readerKey{prefix + "/" + r.Key, r.Off} }
 
 func (k *Runs) get(key readerKey) *filemap.Run {
