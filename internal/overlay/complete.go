@@ -87,7 +87,7 @@ func lowers(c Change) bool {
 		return c.lowers()
 	case retire:
 		return len(c.keys) > 0
-	case synced, complete, compact, sparing, end:
+	case synced, built, complete, compact, sparing, end:
 		return false
 	default:
 		return true

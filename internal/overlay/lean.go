@@ -284,6 +284,7 @@ func (p *publish) touches() (paths []string, keys []Key) {
 func (c retire) touches() (paths []string, keys []Key)  { return nil, c.keys } //nolint:unparam // others have paths
 func (c derive) touches() (paths []string, keys []Key)  { return nil, nil }
 func (s synced) touches() (paths []string, keys []Key)  { return nil, nil }
+func (b built) touches() (paths []string, keys []Key)   { return nil, nil }
 func (compact) touches() (paths []string, keys []Key)   { return nil, nil }
 func (c sparing) touches() (paths []string, keys []Key) { return c.Change.(touching).touches() }
 func (c complete) touches() (paths []string, keys []Key) {
