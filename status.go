@@ -34,8 +34,10 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 	}
 	t.saw(v)
 	t.stands(st, s, v)
-	if err := t.outdated(ctx, st, s, v); err != nil {
-		return nil, err
+	if v.Broken() == nil {
+		if err := t.outdated(ctx, st, s, v); err != nil {
+			return nil, err
+		}
 	}
 	return st, t.fileMaps(ctx, st, s, v, lineage.Options{TableUUID: s.TableUUID, TableLastSequence: s.LastSequence, ActiveSnapshotID: s.ID})
 }
@@ -43,11 +45,8 @@ func (t *Table) Status(ctx context.Context) (*Status, error) {
 // statusRecords is how many lineage records of an index a status reads.
 const statusRecords = 1024
 
-// outdated counts the artifacts that a reindex would renew.
+// outdated counts the artifacts that a reindex would renew in a version that is not broken.
 func (t *Table) outdated(ctx context.Context, st *Status, s *facts.Snapshot, v *overlay.Version) error {
-	if v.Broken() != nil {
-		return nil
-	}
 	old, err := maintain.Outmoded(ctx, t.overlayStore, v, s, statusRecords)
 	for i := range st.Indexes {
 		st.Indexes[i].Outdated = old[st.Indexes[i].ID]
