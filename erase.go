@@ -8,6 +8,7 @@ import (
 
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/fault"
+	"github.com/skomerdb/skomer/internal/index/kinds"
 	"github.com/skomerdb/skomer/internal/lake"
 	"github.com/skomerdb/skomer/internal/maintain"
 	"github.com/skomerdb/skomer/internal/overlay"
@@ -51,6 +52,9 @@ type EraseReport struct {
 	// Files is the data files of retained snapshots that hold such rows, deleted or not.
 	Files  []string     `json:"data_files"`
 	Caches []CacheState `json:"caches"`
+	// Declarations is those of indexes that name a key of a map or a path in a JSON text. Somebody typed it, so it is none of what was
+	// built from the files, and it stays; where it is a value that has to go, the index is to be dropped before it is erased again.
+	Declarations []string `json:"declarations"`
 }
 
 // TableHolds is a snapshot that shows rows that match.
@@ -74,7 +78,7 @@ func (t *Table) Erase(ctx context.Context, o EraseOptions) (*EraseReport, error)
 	}
 	out := &EraseReport{
 		Table: t.name, Overlay: t.where, Where: o.Where, Started: time.Now().UTC(), Deadline: time.Now().Add(o.Deadline).UTC(),
-		TableHas: []TableHolds{}, Files: []string{}, Caches: []CacheState{},
+		TableHas: []TableHolds{}, Files: []string{}, Caches: []CacheState{}, Declarations: []string{},
 	}
 	if err := t.refresh(ctx); err != nil {
 		return nil, err
@@ -105,13 +109,18 @@ func (t *Table) Erase(ctx context.Context, o EraseOptions) (*EraseReport, error)
 	return out, err
 }
 
-// nameIndexes calls indexes by their declarations.
+// nameIndexes calls indexes by their declarations, and lists those that may hold values themselves.
 func (r *EraseReport) nameIndexes(v *overlay.Version) {
 	for i := range r.Objects {
 		for k, id := range r.Objects[i].Index {
 			if d, ok := v.Index(id); ok {
 				r.Objects[i].Index[k] = exprOf(d)
 			}
+		}
+	}
+	for _, d := range v.Indexes() {
+		if kinds.Typed(d.Params) {
+			r.Declarations = append(r.Declarations, exprOf(d))
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (t *Table) Follow(ctx context.Context, o FollowOptions) error {
 		so := o.SyncOptions
 		so.Sweep = o.SweepEvery > 0 && time.Since(swept) >= o.SweepEvery
 		report, err := t.Sync(ctx, so)
-		if so.Sweep && err == nil {
+		if so.Sweep && err == nil && !report.Swept.Blind() {
 			swept = time.Now()
 		}
 		if ctx.Err() == nil && o.Synced != nil {

@@ -59,12 +59,16 @@ type SyncReport struct {
 
 // Swept is what a sweep of entity tags found.
 type Swept struct {
-	Files     int `json:"files"`     // whose tags were compared
+	Files     int `json:"files"`     // indexed ones, which were looked up
 	Changed   int `json:"changed"`   // with another tag than when they were indexed
 	Restamped int `json:"restamped"` // of these, with the same content
 	Withdrawn int `json:"withdrawn"` // artifacts of the others
 	Missing   int `json:"missing"`   // files that are gone
+	Unchecked int `json:"unchecked"` // files whose tag could not be looked up
 }
+
+// Blind tells that no tag could be looked up at all: what was overwritten in place is as unknown as before.
+func (s *Swept) Blind() bool { return s != nil && s.Unchecked > 0 && s.Unchecked+s.Missing == s.Files }
 
 // Sync brings the overlay to the table's present snapshot: it builds what is missing and publishes unit by unit. A sync that
 // was killed goes on where it stopped, and several at once share the work. One that finds nothing to do records itself only if the last

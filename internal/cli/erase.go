@@ -107,6 +107,9 @@ func (a *app) showErase(r *skomer.EraseReport, name string) error {
 	if err := a.blocks(erasedObjects(r.Objects), unfinished(r.Left), stillShown(r.TableHas)); err != nil {
 		return err
 	}
+	for _, d := range r.Declarations {
+		a.hint("stays: the declaration %s, with what was typed there; if that has to go, drop the index (skomer index drop %s) and erase again", d, name)
+	}
 	for _, c := range r.Caches {
 		a.hint("cache: %s: %s", c.Cache, c.State)
 	}

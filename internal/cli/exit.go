@@ -22,7 +22,7 @@ const (
 	exitRefused     = 5   // damaged or unsupported bytes, or a promise forbids it; also errors of no class
 	exitConflict    = 6   // somebody else committed first
 	exitLimit       = 7   // memory, requests, bytes or time
-	exitUnhealthy   = 8   // verify found a difference, doctor found trouble, status --fail-on holds, or a server gave no answer
+	exitUnhealthy   = 8   // verify found a difference, doctor found trouble, status --fail-on holds, a sweep compared nothing, or a server gave no answer
 	exitInterrupted = 130 // as shells report SIGINT
 )
 

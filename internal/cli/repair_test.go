@@ -86,6 +86,39 @@ func TestRepairSaysWhatItCouldNotCheck(t *testing.T) {
 	}
 }
 
+// TestASweepThatComparedNothingIsNoSuccess: the sync is made, and its report and exit code tell that no tag could be looked up.
+func TestASweepThatComparedNothingIsNoSuccess(t *testing.T) {
+	s := newShell(t)
+	s.run("mount", "TABLE")
+	s.run("index", "add", "TABLE", "bloom(flight_id)")
+	s.run("sync", "TABLE")
+	swept := func(args ...string) (r skomer.SyncReport, got result) {
+		got = s.try(append([]string{"sync", "TABLE", "--sweep", "-o", "json"}, args...)...)
+		require.NoError(t, json.Unmarshal([]byte(got.out), &r), got.err)
+		return r, got
+	}
+	r, got := swept()
+	require.Equal(t, exitOK, got.code)
+	require.Positive(t, r.Swept.Files)
+	require.Zero(t, r.Swept.Unchecked)
+	data := filepath.Join(s.flights, "data")
+	require.NoError(t, os.Rename(data, data+".away"))
+	require.NoError(t, os.Symlink(strings.Repeat("x", 300), data)) // no name may be so long: nothing below it can be looked at
+	r, got = swept()
+	require.Equal(t, exitUnhealthy, got.code)
+	require.Contains(t, got.err, "not one entity tag")
+	require.Equal(t, r.Swept.Files, r.Swept.Unchecked)
+	require.Positive(t, r.Swept.Unchecked)
+	text := s.try("sync", "TABLE", "--sweep")
+	require.Equal(t, exitUnhealthy, text.code)
+	require.Contains(t, text.out, "could not be looked up")
+	require.NoError(t, os.Remove(data))
+	require.NoError(t, os.Rename(data+".away", data))
+	r, got = swept()
+	require.Equal(t, exitOK, got.code)
+	require.Zero(t, r.Swept.Unchecked)
+}
+
 // TestDamagedListsAreToldWithTheWayOut: a status says what to do about a damaged list, and a scrub does not claim to have withdrawn it.
 func TestDamagedListsAreToldWithTheWayOut(t *testing.T) {
 	s, answer, where := indexed(t)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -76,4 +78,25 @@ func TestASyncWithoutTheKeyBuildsNothing(t *testing.T) {
 		require.Contains(t, r.err, "SKOMER_OVERLAY_KEY")
 	}
 	require.Equal(t, before, bytesBelow(t, filepath.Join(where, "data"), ""))
+}
+
+// TestRollbackToAnUnsignedVersionSaysTheWayOut: signing is no way out, since it signs the newest version and no other.
+func TestRollbackToAnUnsignedVersionSaysTheWayOut(t *testing.T) {
+	s, answer, _ := indexed(t)
+	var versions []struct{ Version uint64 }
+	require.NoError(t, json.Unmarshal([]byte(s.run("overlay", "versions", "TABLE", "-o", "json")), &versions))
+	old := fmt.Sprint(versions[0].Version)
+	t.Setenv("SKOMER_OVERLAY_KEY", oneKey)
+	s.run("overlay", "sign", "TABLE")
+	signed := fmt.Sprint(versions[0].Version + 1)
+	s.run("index", "drop", "TABLE", "bloom(flight_id)")
+	r := s.try("overlay", "rollback", "TABLE", "--to", old)
+	require.Equal(t, exitRefused, r.code)
+	require.Contains(t, r.err, "not signed")
+	require.NotContains(t, r.err, "overlay sign")
+	require.Contains(t, r.err, "overlay versions")
+	require.Regexp(t, `(?m)^\s*`+old+`\s+damaged: .*not signed`, s.run("overlay", "versions", "TABLE"))
+	s.run("overlay", "rollback", "TABLE", "--to", signed)
+	require.Contains(t, s.run("index", "list", "TABLE"), "bloom(flight_id)")
+	s.same(answer, "gone back to a signed one")
 }

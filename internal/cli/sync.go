@@ -27,7 +27,8 @@ once, on one host or many, share the work. Queries work all the time: files with
 reported and tried again. A table opened by its metadata.json is pinned to it; catalogs and table folders move on.
 
 --sweep first compares the entity tags of all indexed files with the store's, by listing where that is allowed: indexes of a file
-that was overwritten in place are withdrawn and built anew. --follow sweeps once a day.
+that was overwritten in place are withdrawn and built anew. --follow sweeps once a day. Where no tag could be looked up at all, the
+exit code is 8, and --follow sweeps again with the next sync.
 
 Where the last sync found every file covered, and since then files only came to the table, a sync looks at these alone: it costs about
 the same whatever the size of the table. --whole looks at every file, as each sync does once a day, and heals what was lost or damaged.
@@ -77,7 +78,10 @@ func (a *app) syncCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.synced(report); err != nil || a.flags.output == "json" || report.Artifacts == 0 {
+			if err := a.synced(report); err != nil {
+				return err
+			}
+			if err := blind(args[0], report); err != nil || a.flags.output == "json" || report.Artifacts == 0 {
 				return err
 			}
 			indexes, err := t.Indexes(cmd.Context())
@@ -154,6 +158,9 @@ func followed(r *skomer.SyncReport) string {
 	if s := r.Swept; s != nil && s.Withdrawn > 0 {
 		line += fmt.Sprintf(", %s of overwritten files withdrawn", counted(s.Withdrawn, "artifact"))
 	}
+	if s := r.Swept; s != nil && s.Unchecked > 0 {
+		line += fmt.Sprintf(", tags of %s could not be looked up", counted(s.Unchecked, "file"))
+	}
 	if len(r.Skipped) > 0 {
 		line += fmt.Sprintf(", %s cannot be indexed", counted(len(r.Skipped), "file"))
 	}
@@ -161,6 +168,15 @@ func followed(r *skomer.SyncReport) string {
 		line += ", ended early: " + r.Stopped
 	}
 	return line
+}
+
+// blind is the failure of a sweep that could not look up a single tag. The sync was made all the same.
+func blind(name string, r *skomer.SyncReport) error {
+	if !r.Swept.Blind() {
+		return nil
+	}
+	return fault.New(fault.Unreachable, name, "the sweep compared nothing: not one entity tag of %s could be looked up", counted(r.Swept.Unchecked, "file")).
+		WithFix("skomer doctor %s", name)
 }
 
 func (a *app) synced(r *skomer.SyncReport) error {
@@ -226,6 +242,15 @@ func (a *app) progress(options *skomer.SyncOptions) (end func()) {
 	return end
 }
 
+func swept(s *skomer.Swept) string {
+	line := fmt.Sprintf("%s, %s with another tag: %s with the same content, %s withdrawn",
+		counted(s.Files, "file"), number(s.Changed), number(s.Restamped), counted(s.Withdrawn, "artifact"))
+	if s.Unchecked > 0 {
+		line += fmt.Sprintf("; tags of %s could not be looked up", number(s.Unchecked))
+	}
+	return line
+}
+
 func (a *app) showSync(r *skomer.SyncReport) error {
 	rows := [][2]string{
 		{"snapshot", fmt.Sprint(r.SnapshotID)},
@@ -241,8 +266,7 @@ func (a *app) showSync(r *skomer.SyncReport) error {
 		rows = append(rows, [2]string{"speaks again", strings.Join(r.Released, ", ")})
 	}
 	if s := r.Swept; s != nil {
-		rows = append(rows, [2]string{"swept", fmt.Sprintf("%s, %s with another tag: %s with the same content, %s withdrawn",
-			counted(s.Files, "file"), number(s.Changed), number(s.Restamped), counted(s.Withdrawn, "artifact"))})
+		rows = append(rows, [2]string{"swept", swept(s)})
 	}
 	rows = append(rows,
 		[2]string{"read", size(r.BytesRead)},

@@ -39,6 +39,9 @@ func (a *app) syncAll(ctx context.Context, pattern string, f syncFlags) (first e
 		if !mounted && err == nil {
 			continue
 		}
+		if err == nil {
+			err = blind(name, report)
+		}
 		one := syncedTable{Table: name, Report: report}
 		if err != nil {
 			failed := describeError(err)

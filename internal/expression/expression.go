@@ -97,6 +97,12 @@ func Describe(text, column string) string {
 	return Expr{kind: kind, arg: arg}.SQL(column)
 }
 
+// Typed tells whether the text of an expression holds words of whoever declared it, a key or a path, and not its kind alone.
+func Typed(text string) bool {
+	kind, _, _ := strings.Cut(text, " ")
+	return kind != kindTokens
+}
+
 // Of is the path to the expression's values, or why it cannot be applied to the column. That of a list ends at the list.
 func (e Expr) Of(base column.Path) (column.Path, error) {
 	if base.Repeated() || base.Derived() {

@@ -21,11 +21,12 @@ import (
 
 // Swept is what a tag sweep found.
 type Swept struct {
-	Files     int // data files whose tags were compared
+	Files     int // indexed data files that were looked up
 	Changed   int // with another tag than when they were indexed
 	Restamped int // of these, with the same content
 	Withdrawn int // artifacts of the others
 	Missing   int // files that are not there any more
+	Unchecked int // files whose tag could not be looked up
 }
 
 const (
@@ -95,6 +96,7 @@ func (r *run) suspects(ctx context.Context) ([]suspect, error) {
 			r.report.Skipped[paths[k]] = "the table lists it and the store does not have it"
 			continue
 		case s.now.Err != nil:
+			r.report.Swept.Unchecked++
 			r.report.Skipped[paths[k]] = "its entity tag could not be looked up: " + s.now.Err.Error()
 			continue
 		}

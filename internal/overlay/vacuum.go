@@ -78,6 +78,10 @@ func (c rollback) apply(_ context.Context, d *draft) error {
 	}
 	h, to := &d.header, c.to
 	switch {
+	case fault.Is(to.broken, fault.Refused) && d.overlay.Keyed(): // only the newest version can be signed afterwards
+		return fault.New(fault.Refused, d.overlay.prefix, "version %d cannot be gone back to", to.number).WithCause(to.broken).
+			WithFix("skomer overlay versions TABLE lists those that are signed with the configured key; what was only in others comes back by " +
+				"skomer index add and skomer sync")
 	case to.broken != nil:
 		return fault.About(d.overlay.prefix, to.broken)
 	case to.number <= h.Expired:

@@ -49,6 +49,14 @@ func exprParam(path column.Path) string {
 	return strconv.Itoa(path.Base().Leaf().ID) + " " + path[len(path.Base())].Expr
 }
 
+// Typed tells whether a definition holds words of whoever declared it, which may be values of the table: a key of a map, a path in a
+// JSON text.
+func Typed(params map[string]string) bool {
+	param, ok := params[index.ExprParam]
+	_, text, _ := strings.Cut(param, " ")
+	return ok && expression.Typed(text)
+}
+
 func exprColumn(schema *column.Schema, param string) column.Path {
 	id, text, _ := strings.Cut(param, " ")
 	n, err := strconv.Atoi(id)
