@@ -3,20 +3,18 @@ package mask
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/index/indextest"
 )
 
 // TestContentIsWhatRowsName: however paths are encoded and rows are ordered, a position counts for the file that its row names, and
 // one that no file can have is left out.
 func TestContentIsWhatRowsName(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	rng := rand.New(rand.NewPCG(seed, 19))
+	rng := indextest.Rand(t)
 	for range 200 {
 		files, span := 1+rng.IntN(5), []int64{200, 100_000, 1 << 33}[rng.IntN(3)]
 		c, want, nulls := newContent(), map[string]map[uint32]bool{}, int64(0)
@@ -52,12 +50,12 @@ func TestContentIsWhatRowsName(t *testing.T) {
 			}
 			require.NoError(t, c.add(&column.Batch{Rows: rows, Cols: []*column.Vector{path, positions.Finish()}}))
 		}
-		require.Equal(t, nulls, c.nulls, "seed %d", seed)
-		require.Len(t, c.paths, len(want), "seed %d", seed)
+		require.Equal(t, nulls, c.nulls)
+		require.Len(t, c.paths, len(want))
 		for k, name := range c.paths {
-			require.EqualValues(t, len(want[name]), c.rows[k].GetCardinality(), "seed %d: %s", seed, name)
+			require.EqualValues(t, len(want[name]), c.rows[k].GetCardinality(), "%s", name)
 			for p := range want[name] {
-				require.True(t, c.rows[k].Contains(p), "seed %d: %s at %d", seed, name, p)
+				require.True(t, c.rows[k].Contains(p), "%s at %d", name, p)
 			}
 		}
 	}
