@@ -24,6 +24,7 @@ type inflater struct {
 	out     []byte
 	lit     litTable
 	dist    distTable
+	isFixed bool // the tables hold the fixed codes: such a block may be of ten bits
 	lengths [286 + 32]uint8
 	spare   []byte // memory for a block whose bytes nobody holds
 }
@@ -112,7 +113,11 @@ func (z *inflater) stored() error {
 	return nil
 }
 
+// fixed enters the codes of blocks that state none.
 func (z *inflater) fixed() {
+	if z.isFixed {
+		return
+	}
 	l := z.lengths[:288]
 	for i := range l {
 		switch {
@@ -130,6 +135,7 @@ func (z *inflater) fixed() {
 		d[i] = 5
 	}
 	_ = build(z.dist[:], distBits, d, distances[:])
+	z.isFixed = true
 }
 
 // codeOrder is the order in which the lengths of the code length code come.
@@ -137,6 +143,7 @@ var codeOrder = [19]int{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 1
 
 // dynamic reads the codes of a block.
 func (z *inflater) dynamic() error {
+	z.isFixed = false
 	head, ok := z.take(14)
 	if !ok {
 		return errInflate
@@ -208,12 +215,16 @@ func (z *inflater) codeLengths(lengths []uint8) error {
 
 // coded decodes the symbols of a block.
 func (z *inflater) coded(limit int64) error {
-	for int64(len(z.out)) <= limit {
+	for {
 		if done, err := z.fast(limit); done || err != nil {
 			return err
 		}
+		left := limit - int64(len(z.out))
+		if left < 0 {
+			return nil
+		}
 		if z.refill(); len(z.in)-z.at >= fastIn { // then it is the output that has no room
-			z.out = slices.Grow(z.out, max(fastOut, len(z.out)))
+			z.out = slices.Grow(z.out, int(min(int64(len(z.out)), left))+fastOut)
 			continue
 		}
 		if done, err := z.symbol(); done || err != nil {

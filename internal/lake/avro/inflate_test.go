@@ -66,6 +66,57 @@ func TestInflateStopsAtItsLimit(t *testing.T) {
 	}
 }
 
+// TestInflateTakesNoMemoryPastItsLimit: the output does not grow past what the limit leaves, but for rounding.
+func TestInflateTakesNoMemoryPastItsLimit(t *testing.T) {
+	raw := deflated(t, flate.BestCompression, make([]byte, 64<<20))
+	for _, limit := range []int64{1 << 20, 8 << 20, 10_000_000, 33_000_000} {
+		var z inflater
+		got, err := z.inflate(make([]byte, 0, 4*len(raw)), raw, limit)
+		require.NoError(t, err)
+		require.Greater(t, int64(len(got)), limit)
+		require.LessOrEqual(t, int64(cap(got)), limit+limit/3)
+	}
+}
+
+// TestBlocksOfEveryKind: blocks that are stored, of fixed codes and of their own follow each other in any order.
+func TestBlocksOfEveryKind(t *testing.T) {
+	r := rand.New(rand.NewPCG(randomSeed(t), 2))
+	var z inflater
+	for range 200 {
+		var packed, want bytes.Buffer
+		for range 1 + r.IntN(8) {
+			b := make([]byte, r.IntN([]int{2, 10, 3000}[r.IntN(3)]))
+			for i := range b {
+				b[i] = byte(r.IntN(1 + r.IntN(256)))
+			}
+			want.Write(b)
+			w, err := flate.NewWriter(&packed, []int{flate.HuffmanOnly, flate.NoCompression, flate.BestSpeed, flate.BestCompression}[r.IntN(4)])
+			require.NoError(t, err)
+			_, err = w.Write(b)
+			require.NoError(t, err)
+			require.NoError(t, w.Flush()) // ends at a byte, so that another writer may go on
+		}
+		packed.Write([]byte{3, 0})
+		got, err := z.inflate(nil, packed.Bytes(), 1<<20)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want.Bytes(), got))
+	}
+}
+
+// TestFixedCodesAreMadeOnce: a block of fixed codes may take ten bits, and making their tables as long as decoding thousands of bytes.
+func TestFixedCodesAreMadeOnce(t *testing.T) {
+	z, empty := inflater{}, []byte{3, 0}
+	_, err := z.inflate(nil, empty, 1)
+	require.NoError(t, err)
+	z.lit = litTable{} // no code any more, unless they are made again
+	_, err = z.inflate(nil, empty, 1)
+	require.Error(t, err)
+	_, err = z.inflate(nil, deflated(t, flate.HuffmanOnly, bytes.Repeat([]byte("a block with codes of its own"), 100)), 1<<20)
+	require.NoError(t, err)
+	_, err = z.inflate(nil, empty, 1)
+	require.NoError(t, err)
+}
+
 // agree demands that this and the standard library decode raw to the same or both refuse it.
 func agree(t *testing.T, z *inflater, raw []byte) {
 	const limit = 1 << 20
