@@ -231,7 +231,6 @@ func (z *inflater) coded(limit int64) error {
 			return err
 		}
 	}
-	return nil
 }
 
 // symbol decodes one symbol, and a distance behind a length; done at the end of the block.

@@ -62,10 +62,7 @@ func (z *inflater) fast(limit int64) (done bool, err error) {
 		hold |= binary.LittleEndian.Uint64(in[at:]) << (held & 63)
 		at += int(63-held) >> 3
 		held |= 56
-		e = dist[hold&(1<<distBits-1)]
-		if e&special != 0 {
-			e = dist[e.least()+int(hold>>distBits&(1<<e.code()-1))]
-		}
+		e = dist.find(hold)
 		back := e.value(hold)
 		hold >>= e.taken()
 		held -= e.taken()

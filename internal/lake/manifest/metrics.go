@@ -102,13 +102,8 @@ func (d *decoder) pairs(c *avro.Cursor, f field, kind avro.Kind, plain func(), v
 	if v == nil {
 		return
 	}
-	if v.Kind != avro.Array || v.Items.Value().Kind != avro.Record || len(v.Items.Value().Fields) != 2 {
-		c.Skip(v)
-		return
-	}
-	pair := v.Items.Value().Fields
-	key, value := pair[0].Schema, pair[1].Schema
-	if kind == avro.Bytes && value.Value().Kind != avro.Bytes {
+	key, value := pairOf(v)
+	if key == nil || kind == avro.Bytes && value.Value().Kind != avro.Bytes {
 		c.Skip(v)
 		return
 	}
@@ -128,14 +123,25 @@ func (d *decoder) pairs(c *avro.Cursor, f field, kind avro.Kind, plain func(), v
 	})
 }
 
+// pairOf is the schemas of a map's keys and values; nil where v is no array of records with a key and a value behind it.
+func pairOf(v *avro.Schema) (key, value *avro.Schema) {
+	if v.Kind != avro.Array || v.Items.Value().Kind != avro.Record {
+		return nil, nil
+	}
+	pair := v.Items.Value().Fields
+	if len(pair) != 2 || pair[0].Name == "value" {
+		return nil, nil
+	}
+	return pair[0].Schema, pair[1].Schema
+}
+
 // sizes sums up the map of field id to bytes.
 func (d *decoder) sizes(c *avro.Cursor, f field) {
 	v := c.Branch(f.schema)
 	if v == nil {
 		return
 	}
-	if v.Kind != avro.Array || v.Items.Kind != avro.Record || len(v.Items.Fields) != 2 ||
-		v.Items.Fields[0].Schema.Kind != avro.Int || v.Items.Fields[1].Schema.Kind != avro.Long {
+	if key, value := pairOf(v); key == nil || v.Items.Kind != avro.Record || key.Kind != avro.Int || value.Kind != avro.Long {
 		c.Skip(v)
 		return
 	}
