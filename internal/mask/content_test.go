@@ -61,23 +61,23 @@ func TestContentIsWhatRowsName(t *testing.T) {
 	}
 }
 
-// encoded is texts over a dictionary of their distinct values.
+// encoded is values over a dictionary of the distinct ones.
 func encoded(v *column.Vector) *column.Vector {
-	dict, known := column.NewBuilder(v.Type), map[string]uint32{}
+	dict, known := column.NewBuilder(v.Type), map[column.Value]uint32{}
 	out := &column.Vector{Type: v.Type, Len: v.Len, Valid: v.Valid, Idx: make([]uint32, v.Len)}
 	for i := range v.Len {
-		if v.Null(i) {
+		x, ok := v.Value(i)
+		if !ok {
 			continue
 		}
-		text := string(v.Raw(i))
-		if _, ok := known[text]; !ok {
-			known[text] = uint32(len(known))
-			dict.Append(column.StringValue(text))
+		if _, is := known[x]; !is {
+			known[x] = uint32(len(known))
+			dict.Append(x)
 		}
-		out.Idx[i] = known[text]
+		out.Idx[i] = known[x]
 	}
 	if len(known) == 0 {
-		dict.Append(column.StringValue(""))
+		return v
 	}
 	out.Dict = dict.Finish()
 	return out
