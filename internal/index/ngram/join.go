@@ -39,10 +39,16 @@ func (s *source) fill() (err error) {
 		if s.buf, err = s.from.Unit(name+" dictionary", s.blocks[s.block].unit, s.buf); err != nil {
 			return err
 		}
-		s.block++
+		first, end := s.blocks[s.block].first, uint32(trigrams)
+		if s.block++; s.block < len(s.blocks) {
+			end = s.blocks[s.block].first
+		}
 		s.entries, s.at = s.entries[:0], 0
 		if err := s.eachEntry(s.buf, func(e entry) { s.entries = append(s.entries, e) }); err != nil {
 			return err
+		}
+		if n := len(s.entries); n > 0 && (s.entries[0].trigram < first || s.entries[n-1].trigram >= end) {
+			return index.Broken(name+" dictionary", "trigrams %d to %d in a block of [%d, %d)", s.entries[0].trigram, s.entries[n-1].trigram, first, end)
 		}
 	}
 	return nil

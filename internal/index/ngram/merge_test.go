@@ -96,3 +96,25 @@ func TestFrequentStaysFrequent(t *testing.T) {
 		t.Errorf("a damaged source: %v", err)
 	}
 }
+
+// TestDictionaryBlocksOutOfPlaceFail: a block with trigrams of another one would put those of all sources in a wrong order.
+func TestDictionaryBlocksOutOfPlaceFail(t *testing.T) {
+	r := it.Rand(t)
+	c := drawTexts(r, 200)
+	a := it.Build(t, r, manyBlocks, &c, it.SpecOf(r, str, 200), index.Budget{})
+	from := it.SourceOf(&a, 200)
+	s, err := openSource(&from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := r.IntN(len(s.blocks) - 1)
+	s.block, s.at = 0, len(s.entries)
+	s.blocks[k].unit, s.blocks[k+1].unit = s.blocks[k+1].unit, s.blocks[k].unit
+	for err == nil && s.block < len(s.blocks) {
+		s.at = len(s.entries)
+		err = s.fill()
+	}
+	if !fault.Is(err, fault.Corrupt) {
+		t.Errorf("blocks %d and %d of %d change places: %v", k, k+1, len(s.blocks), err)
+	}
+}

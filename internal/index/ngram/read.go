@@ -76,7 +76,7 @@ func (x *reader) readDirectory(r *bytescan.Reader) {
 	x.blocks = make([]block, 0, n)
 	first := uint64(0)
 	for range n {
-		first += r.Uvarint()
+		first += min(r.Uvarint(), trigrams)
 		length, crc := r.Uvarint(), r.U32()
 		if r.Err() == nil && (first >= trigrams || length > maxBlock || length > uint64(x.bodySize)-at) {
 			r.Fail("dictionary block of %d bytes at %d of %d, from trigram %d", length, at, x.bodySize, first)
@@ -111,7 +111,7 @@ func (x *reader) eachEntry(b []byte, visit func(entry)) error {
 	}
 	next := uint64(0)
 	for range n {
-		next += r.Uvarint()
+		next += min(r.Uvarint(), trigrams)
 		e := entry{trigram: uint32(next)}
 		head := r.Uvarint()
 		if r.Err() == nil && (next >= trigrams || head>>1 > uint64(x.rows) || head == 1) {
