@@ -120,6 +120,9 @@ func (w *RowsWriter) Count() int64 { return w.count }
 // Ends reports whether row is the last one added.
 func (w *RowsWriter) Ends(row uint32) bool { return w.end == uint64(row)+1 }
 
+// End is the row after the last one added.
+func (w *RowsWriter) End() uint64 { return w.end }
+
 // Size is the bytes of finished chunks.
 func (w *RowsWriter) Size() int { return len(w.body) }
 

@@ -30,7 +30,7 @@
 //	body    row sets in key order, null rows, NaN rows, pages
 //	row set index.AppendRows: chunks of 65,536 rows, as ranges or bits, whichever is smaller; or in pieces:
 //	        u8 0
-//	        per piece               uv base - the one before (the first: itself), uv length, row set of the rows from the base on
+//	        per piece               uv rows of no piece before it, uv rows of the piece, uv length, row set of these, numbered from its first one on
 //
 // The dictionary stays in the root while that is at most 32 KiB; beyond that it moves to pages of about 16 KiB.
 package bitmap

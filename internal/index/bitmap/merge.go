@@ -115,7 +115,7 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 				reason = "a value has more scattered rows than one row set may hold"
 				return nil
 			}
-			x.layout.pieces = rows.end() || x.layout.pieces
+			x.layout.pieces = rows.inPieces() || x.layout.pieces
 			v, err := x.layout.write(body, string(key), rows.count, rows.append)
 			sets = append(sets, v)
 			return err

@@ -11,23 +11,24 @@ import (
 // inPieces is the first byte of a row set in pieces: any other has chunks.
 const inPieces = 0
 
-// eachPiece visits the pieces of a row set over size rows: row sets of the rows from their bases on, which ascend. A row set without is one
-// of the rows from 0 on.
-func eachPiece(b []byte, size uint32, visit func(base uint32, set []byte) error) error {
+// eachPiece visits the pieces of a row set over size rows: row sets of rows from base on and below base + rows. The next piece is about rows
+// behind these. A row set without is one of all rows.
+func eachPiece(b []byte, size uint32, visit func(base, rows uint32, set []byte) error) error {
 	if len(b) == 0 || b[0] != inPieces {
-		return visit(0, b)
+		return visit(0, size, b)
 	}
-	r, base := bytescan.NewReader(name+" row set", b[1:]), uint64(0)
+	r, end := bytescan.NewReader(name+" row set", b[1:]), uint64(0)
 	for r.Left() > 0 {
-		base += min(r.Uvarint(), math.MaxUint32)
+		base := end + min(r.Uvarint(), math.MaxUint32)
+		rows := min(r.Uvarint(), math.MaxUint32)
 		set := r.Blob(maxRowSet)
-		if r.Err() == nil && base >= uint64(size) {
-			r.Fail("a piece from row %d on of %d", base, size)
+		if end = base + rows; r.Err() == nil && end > uint64(size) {
+			r.Fail("a piece of %d rows from row %d on of %d", rows, base, size)
 		}
 		if r.Err() != nil {
 			break
 		}
-		if err := visit(uint32(base), set); err != nil {
+		if err := visit(uint32(base), uint32(rows), set); err != nil {
 			return err
 		}
 	}
@@ -36,18 +37,10 @@ func eachPiece(b []byte, size uint32, visit func(base uint32, set []byte) error)
 
 // visit shows the rows of a unit of an artifact of size rows as ascending ranges. After a failure some of them may have been shown.
 func (s rowSet) visit(b []byte, size uint32, show func(rowset.Range)) error {
-	n, end := int64(0), uint32(0)
-	err := eachPiece(b, size, func(base uint32, set []byte) error {
+	n := int64(0)
+	err := eachPiece(b, size, func(base, rows uint32, set []byte) error {
 		r := bytescan.NewReader(name+" row set", set)
-		n += index.VisitRows(r, size-base, func(x rowset.Range) {
-			x.Start, x.End = x.Start+base, x.End+base
-			if x.Start < end {
-				r.Fail("rows [%d, %d) after row %d", x.Start, x.End, end)
-				return
-			}
-			end = x.End
-			show(x)
-		})
+		n += index.VisitRows(r, rows, func(x rowset.Range) { show(rowset.Range{Start: x.Start + base, End: x.End + base}) })
 		return r.Done()
 	})
 	if err == nil && n != int64(s.count) {
@@ -64,16 +57,14 @@ func miscounted(n int64, want uint32) error {
 type setWriter struct {
 	count  int64
 	pieces bytescan.Writer // finished ones
-	n      int             // of them
-	last   uint32          // base of the last one
-	setAt  int             // where its row set begins
+	end    uint32          // of the rows of the last one
 	open   index.RowsWriter
 	base   uint32 // of the rows of open, if there are any
 	joined bytescan.Writer
 }
 
 func (w *setWriter) reset() {
-	w.pieces.Buf, w.n, w.last, w.count = w.pieces.Buf[:0], 0, 0, 0
+	w.pieces.Buf, w.end, w.count = w.pieces.Buf[:0], 0, 0
 	w.open.Reset()
 }
 
@@ -86,7 +77,7 @@ func (w *setWriter) at(row uint32) {
 		return
 	}
 	w.open.Reset() // of a chunk that it turned to
-	if w.base = row; w.n == 0 {
+	if w.base = row; !w.inPieces() {
 		w.base = 0 // what is no piece needs no other
 	}
 }
@@ -102,19 +93,19 @@ func (w *setWriter) add(rows rowset.Range) {
 func (w *setWriter) splice(b []byte, size, count uint32, along []index.Stretch, least int) error {
 	together := len(along) == 1 && along[0].Old.Len() == size
 	read, copied := int64(0), false
-	err := eachPiece(b, size, func(base uint32, set []byte) error {
+	err := eachPiece(b, size, func(base, rows uint32, set []byte) error {
 		first := along[0].To
 		if together {
 			first += base
 		}
 		if together && len(set) >= least {
 			copied = true
-			w.copy(first, set)
+			w.copy(first, rows, set)
 			return nil
 		}
 		w.at(first)
 		before := w.open.Count()
-		n, err := w.open.Splice(name+" row set", set, rowset.Range{Start: base, End: size}, along, w.base)
+		n, err := w.open.Splice(name+" row set", set, rowset.Range{Start: base, End: base + rows}, along, w.base)
 		read += n
 		if !together {
 			w.count += w.open.Count() - before
@@ -132,10 +123,10 @@ func (w *setWriter) splice(b []byte, size, count uint32, along []index.Stretch, 
 	return nil
 }
 
-// copy adds a piece as it is.
-func (w *setWriter) copy(base uint32, set []byte) {
+// copy adds a piece as it is: of rows from base on. That it has none behind them is for readers to see.
+func (w *setWriter) copy(base, rows uint32, set []byte) {
 	w.close()
-	w.put(base, set)
+	w.put(base, rows, set)
 }
 
 // close finishes the piece of spliced rows.
@@ -143,36 +134,29 @@ func (w *setWriter) close() {
 	if w.open.Count() > 0 {
 		w.joined.Buf = w.joined.Buf[:0]
 		w.open.Append(&w.joined)
-		w.put(w.base, w.joined.Buf)
+		w.put(w.base, uint32(w.open.End()), w.joined.Buf)
 		w.open.Reset()
 	}
 }
 
-func (w *setWriter) put(base uint32, set []byte) {
-	w.pieces.Uvarint(uint64(base - w.last))
+func (w *setWriter) put(base, rows uint32, set []byte) {
+	w.pieces.Uvarint(uint64(base - w.end))
+	w.pieces.Uvarint(uint64(rows))
 	w.pieces.Uvarint(uint64(len(set)))
-	w.setAt = len(w.pieces.Buf)
 	w.pieces.Bytes(set)
-	w.n, w.last = w.n+1, base
+	w.end = base + rows
 }
 
-// end ends the row set and reports whether it is in pieces: not where one piece is all of it.
-func (w *setWriter) end() bool {
-	if w.n > 0 {
-		w.close()
-	}
-	return w.n > 1 || w.last > 0
-}
+// inPieces reports whether a piece is finished: then the row set is in pieces.
+func (w *setWriter) inPieces() bool { return len(w.pieces.Buf) > 0 }
 
-// append writes the row set, after end.
+// append ends the row set and writes it.
 func (w *setWriter) append(out *bytescan.Writer) {
-	switch {
-	case w.n == 0:
+	if !w.inPieces() {
 		w.open.Append(out)
-	case w.n == 1 && w.last == 0:
-		out.Bytes(w.pieces.Buf[w.setAt:])
-	default:
-		out.U8(inPieces)
-		out.Bytes(w.pieces.Buf)
+		return
 	}
+	w.close()
+	out.U8(inPieces)
+	out.Bytes(w.pieces.Buf)
 }

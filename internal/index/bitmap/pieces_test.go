@@ -103,7 +103,7 @@ func TestPiecesAreWhatIsMovedRowByRow(t *testing.T) {
 			if w.count != int64(len(merged.rows)) {
 				t.Fatalf("counted %d of %d rows", w.count, len(merged.rows))
 			}
-			if w.end() {
+			if w.inPieces() {
 				pieces++
 			} else {
 				plain++
@@ -152,7 +152,7 @@ func TestGoldenPieces(t *testing.T) {
 	a, _ := pieced(t, Kind{})
 	indextest.Golden(t, "pieces.v2", `
 The artifact of inline.v1 merged with itself, row sets copied: 02 version
-a row set: 00 in pieces; 00 base, 08 bytes: that of inline.v1; 09 base, 08 bytes: the same`, a)
+a row set: 00 in pieces; from row 00 on, of 09 rows, 09 bytes: that of inline.v1; 00 rows behind these, the same`, a)
 }
 
 func TestHostilePieces(t *testing.T) {
@@ -162,20 +162,21 @@ func TestHostilePieces(t *testing.T) {
 	}
 }
 
-// TestPiecesOutOfOrderFail: rows that do not ascend from piece to piece are no row set.
-func TestPiecesOutOfOrderFail(t *testing.T) {
+// TestBrokenPiecesFail: pieces with rows that are not theirs are no row set.
+func TestBrokenPiecesFail(t *testing.T) {
 	for what, b := range map[string]string{
-		"no pieces":               "\x00",
-		"a row twice":             "\x00\x00\x05\x01\x00\x01\x05\x00\x05\x05\x01\x00\x01\x00\x00",
-		"a row below":             "\x00\x00\x05\x01\x00\x01\x05\x00\x00\x05\x01\x00\x01\x04\x00",
-		"a base past the end":     "\x00\x64\x05\x01\x00\x01\x05\x00",
-		"a row past the end":      "\x00\x60\x05\x01\x00\x01\x05\x00",
-		"a base that wraps":       "\x00\x02\x05\x01\x00\x01\x05\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05\x01\x00\x01\x05\x00",
-		"pieces in a piece":       "\x00\x00\x08\x00\x00\x05\x01\x00\x01\x05\x00",
-		"fewer bytes than stated": "\x00\x00\x06\x01\x00\x01\x05\x00",
+		"no pieces":                   "\x00",
+		"a row behind the piece":      "\x00\x00\x05\x05\x01\x00\x01\x05\x00\x00\x05\x05\x01\x00\x01\x00\x00",
+		"a base past the end":         "\x00\x64\x06\x05\x01\x00\x01\x05\x00",
+		"rows past the end":           "\x00\x60\x06\x05\x01\x00\x01\x05\x00",
+		"a row behind the last piece": "\x00\x60\x04\x05\x01\x00\x01\x05\x00",
+		"a base that wraps":           "\x00\x02\x06\x05\x01\x00\x01\x05\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x06\x05\x01\x00\x01\x05\x00",
+		"rows that wrap":              "\x00\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x05\x01\x00\x01\x05\x00",
+		"pieces in a piece":           "\x00\x00\x10\x09\x00\x00\x06\x05\x01\x00\x01\x05\x00",
+		"fewer bytes than stated":     "\x00\x00\x06\x06\x01\x00\x01\x05\x00",
 	} {
 		n := uint32(1)
-		if what == "a row twice" || what == "a row below" {
+		if what == "a row behind the piece" || what == "a base that wraps" {
 			n = 2
 		}
 		err := rowSet{count: n}.visit([]byte(b), 100, func(x rowset.Range) {
@@ -191,7 +192,7 @@ func TestPiecesOutOfOrderFail(t *testing.T) {
 
 // FuzzPieces reads arbitrary row sets, in pieces or not: what they show ascends.
 func FuzzPieces(f *testing.F) {
-	f.Add([]byte("\x00\x00\x05\x01\x00\x01\x05\x00\x09\x05\x01\x00\x01\x00\x00"), uint32(100))
+	f.Add([]byte("\x00\x00\x06\x05\x01\x00\x01\x05\x00\x09\x01\x05\x01\x00\x01\x00\x00"), uint32(100))
 	f.Add([]byte("\x01\x00\x02\x05\x00\x05\x01"), uint32(100))
 	f.Fuzz(func(t *testing.T, b []byte, size uint32) {
 		size %= 1 << 22
