@@ -73,3 +73,10 @@ func TestMergesInPieces(t *testing.T) {
 		law.HostileMerge(t)
 	}
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	for _, copied := range []int{1, maxRowSet} {
+		law := indextest.MergeLaw{Kind: Kind{sizes{copied: copied}}, Rounds: 40}
+		law.ForgedMerge(t, indextest.Types...)
+	}
+}

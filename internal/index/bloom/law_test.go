@@ -14,3 +14,8 @@ func TestLaw(t *testing.T) {
 func TestLawOfLists(t *testing.T) {
 	indextest.ListLaw(t, Kind{}, 120, 1)
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{}, Rounds: 40}
+	law.ForgedMerge(t, indextest.Types...)
+}

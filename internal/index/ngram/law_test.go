@@ -270,3 +270,10 @@ func TestPostingsReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	for _, copied := range []int{1, 1 << 20} {
+		law := it.MergeLaw{Kind: Kind{sizes{block: 400, inside: 400, copied: copied}}, Rounds: 40}
+		law.ForgedMerge(t, str)
+	}
+}

@@ -34,3 +34,8 @@ func TestMergesOfManyBlocks(t *testing.T) {
 	law.Run(t)
 	law.HostileMerge(t)
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{sizes{block: 48, page: 2000, runs: 3}}, Rounds: 40}
+	law.ForgedMerge(t, indextest.Types...)
+}

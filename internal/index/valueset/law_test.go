@@ -45,3 +45,8 @@ func TestMergesOfSetsInTheBody(t *testing.T) {
 		law.HostileMerge(t)
 	}
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{inline: 1}, Rounds: 40}
+	law.ForgedMerge(t, indextest.Types...)
+}

@@ -25,3 +25,8 @@ func TestMergesOfBlocks(t *testing.T) {
 	law.Run(t)
 	law.HostileMerge(t)
 }
+
+func TestForgedRowsDoNotSpread(t *testing.T) {
+	law := indextest.MergeLaw{Kind: Kind{sizes{inline: 1, block: 40}}, Rounds: 40}
+	law.ForgedMerge(t, indextest.Types...)
+}
