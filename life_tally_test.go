@@ -43,7 +43,12 @@ func (a *tally) report(t *testing.T, steps int) {
 	} {
 		require.GreaterOrEqual(t, a.ops[op], least, op)
 	}
-	require.Positive(t, a.ops["value map"])
+	for _, kind := range []string{"bitmap", "bloom", "ordered", "valueset", "zonemap"} {
+		require.GreaterOrEqual(t, a.ops["answer: "+kind], least, kind)
+	}
+	for _, rare := range []string{"answer: ngram", "answer: several columns", "kept: sketch", "value map", "fingerprint run"} {
+		require.Positive(t, a.ops[rare], rare)
+	}
 	for _, stop := range []string{"paused", "killed"} {
 		require.GreaterOrEqual(t, a.stops[stop], least, stop)
 	}

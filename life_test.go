@@ -280,22 +280,38 @@ func (l *life) command() lifeCommand {
 	}
 }
 
-// declaration is an index that the table's columns allow.
+// declaration is an index that the table's columns allow. Kinds for few types are as likely as those for all.
 func (l *life) declaration() string {
-	var all []string
-	l.made.Schema().Walk(func(p column.Path) bool {
-		for _, k := range kinds.All() {
-			expr := fmt.Sprintf("%s(%s)", k.Name, quote(p))
-			if _, err := kinds.ParseExpr(expr, l.made.Schema()); err == nil {
-				all = append(all, expr)
-			}
-		}
+	schema := l.made.Schema()
+	var columns []string
+	schema.Walk(func(p column.Path) bool {
+		columns = append(columns, quote(p))
 		return true
 	})
+	var all [][]string // by kind
+	for _, k := range kinds.All() {
+		var allowed []string
+		for _, c := range columns {
+			for _, of := range []string{c, c + ", " + columns[l.rng.IntN(len(columns))]} {
+				if expr := k.Name + "(" + of + ")"; allows(schema, expr) {
+					allowed = append(allowed, expr)
+				}
+			}
+		}
+		if len(allowed) > 0 {
+			all = append(all, allowed)
+		}
+	}
 	if len(all) == 0 {
 		return ""
 	}
-	return all[l.rng.IntN(len(all))]
+	of := all[l.rng.IntN(len(all))]
+	return of[l.rng.IntN(len(of))]
+}
+
+func allows(schema *column.Schema, expr string) bool {
+	_, err := kinds.ParseExpr(expr, schema)
+	return err == nil
 }
 
 // check holds answers of this process, and of an idle one under faults, against the oracle.
@@ -316,6 +332,13 @@ func (l *life) check() {
 	}
 	l.tally.asked++
 	l.tally.indexed += len(stats.IndexesUsed)
+	for _, expr := range stats.IndexesUsed {
+		kind, of, _ := strings.Cut(expr, "(")
+		l.tally.ops["answer: "+kind]++
+		if strings.Contains(of, ", ") {
+			l.tally.ops["answer: several columns"]++
+		}
+	}
 	if len(want) > 0 {
 		l.tally.nonEmpty++
 	}
@@ -331,13 +354,37 @@ func (l *life) check() {
 	}
 }
 
+// pattern draws a filter that an index of parts of texts can answer, where there is such an index.
+func (l *life) pattern(view tabletest.View, all []skomer.Index) (e tabletest.Expr, ok bool) {
+	for _, x := range all {
+		for range 100 {
+			if x.Kind != "ngram" {
+				break
+			}
+			e = view.Expr(0)
+			if sql := e.SQL(); strings.Contains(sql, columnOf(x)) && strings.Contains(sql, "LIKE '%") {
+				return e, true
+			}
+		}
+	}
+	return e, false
+}
+
+// columnOf is the first column of an index as filters name it.
+func columnOf(x skomer.Index) string {
+	return strings.ReplaceAll(strconv.Quote(x.Columns[0]), ".", `"."`)
+}
+
 // filter draws a filter, mostly one on a column that is indexed.
 func (l *life) filter(view tabletest.View) tabletest.Expr {
 	all, err := l.table.Indexes(l.t.Context())
+	if e, ok := l.pattern(view, all); ok && l.rng.IntN(2) == 0 {
+		return e
+	}
 	e := view.Expr(l.rng.IntN(3))
 	for range 6 {
 		for _, x := range all {
-			if strings.Contains(e.SQL(), strings.ReplaceAll(strconv.Quote(x.Columns[0]), ".", `"."`)) {
+			if strings.Contains(e.SQL(), columnOf(x)) {
 				return e
 			}
 		}
@@ -442,6 +489,9 @@ func (l *life) clean() {
 	require.NoError(l.t, err)
 	named := map[string]bool{}
 	v.Each(func(a overlay.ArtifactInfo) bool {
+		if d, ok := v.Index(a.IndexID); ok {
+			l.tally.ops["kept: "+d.Kind]++
+		}
 		named[a.Bundle] = true
 		return true
 	})
@@ -451,6 +501,8 @@ func (l *life) clean() {
 		}
 		if m, err := filemap.ParseMeta(d.Name, d.Meta); d.Kind == filemap.Kind && err == nil && m.Values != nil {
 			l.tally.ops["value map"]++
+		} else if d.Kind == filemap.Kind && err == nil {
+			l.tally.ops["fingerprint run"]++
 		}
 	}
 	for after := ""; ; {

@@ -92,6 +92,47 @@ func TestU07ChangedIdentityVoidsEveryKind(t *testing.T) {
 	}
 }
 
+// TestU07KindsOfTextsAreVoided is the same for the kinds that are about texts, and for statistics: after the sweep nothing of the old texts
+// is left in an answer, and the new ones are found.
+func TestU07KindsOfTextsAreVoided(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	schema := &column.Schema{Fields: []column.Field{idSchema.Fields[0], {ID: 2, Name: "msg", Type: column.Of(column.String)}}}
+	w, err := lakewrite.Create(ctx, local.New(), filepath.Join(dir, "table"), lakewrite.Spec{Schema: schema})
+	require.NoError(t, err)
+	s := &smallTable{Table: w, dir: dir}
+	path := filepath.Join(dir, "table", "data", "a.parquet")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	write := func(texts ...string) lakewrite.File {
+		var rows []tabletest.Row
+		for i, x := range texts {
+			rows = append(rows, tabletest.Row{{Val: column.IntValue(column.Long, int64(i))}, {Val: column.StringValue(x)}})
+		}
+		return smallFile(t, path, schema, rows)
+	}
+	old := write("disk full", "all is well", "time is up")
+	_, err = w.Append(ctx, old)
+	require.NoError(t, err)
+	indexes := []string{"ngram(msg)", "bloom(tokens(msg))", "ordered(msg)", "bitmap(msg)", "sketch(msg)"}
+	table := s.mount(t, indexes...)
+	synced(t, table, skomer.SyncOptions{})
+	n, stats := count(t, table, skomer.Query{Where: "msg LIKE '%is wel%'"})
+	require.Equal(t, 1, n)
+	require.NotEmpty(t, stats.IndexesUsed)
+	require.NoError(t, os.Remove(path))
+	require.Equal(t, old.Size, write("disk okay", "all is lost", "time is up").Size, "the test proves nothing")
+	r := synced(t, table, skomer.SyncOptions{Sweep: true})
+	require.Equal(t, skomer.Swept{Files: 1, Changed: 1, Withdrawn: len(indexes)}, *r.Swept)
+	requireCovered(t, table)
+	for where, want := range map[string]int{
+		"msg LIKE '%is wel%'": 0, "msg LIKE '%is los%'": 1, "msg ILIKE '%IS %'": 2, "msg ~ 'o[k]ay'": 1,
+		"'okay' = ANY(tokens(msg))": 1, "'full' = ANY(tokens(msg))": 0, "msg = 'disk full'": 0, "msg = 'time is up'": 1,
+	} {
+		n, stats := count(t, table, skomer.Query{Where: where})
+		require.Equal(t, want, n, where)
+		require.Empty(t, stats.Rejected, where)
+	}
+}
+
 // TestU08CompactionLosesCoverageAndSaysSo: after a compaction the new file is scanned, the lost coverage is reported, and the next sync
 // regains it.
 func TestU08CompactionLosesCoverageAndSaysSo(t *testing.T) {

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,6 +92,14 @@ func TestTheHeadFollowsAndDecidesNothing(t *testing.T) {
 	h, err := o.ReadHead(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Head{FormatVersion: 1, OverlayVersion: 2, Table: testTable, Upstream: testUpstream, Mounted: true, Indexes: latest(t, o).Indexes()}, h)
+	var names map[string]any // tools read it by these names
+	require.NoError(t, json.Unmarshal(read(t, st, "o/detached_catalog.json"), &names))
+	for _, name := range []string{
+		"format_version", "overlay_version", "table_uuid", "location", "metadata_location", "upstream_snapshot_id", "upstream_schema_id", "last_sync_ms", "mounted", "indexes",
+		"artifacts",
+	} {
+		require.Contains(t, names, name)
+	}
 	tag := st.Stat(t.Context(), []string{"o/" + HeadName})[0].Tag
 	_, err = st.PutIf(t.Context(), "o/"+HeadName, tag, []byte("{damaged"))
 	require.NoError(t, err)
