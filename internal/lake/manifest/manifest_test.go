@@ -289,6 +289,11 @@ func FuzzManifest(f *testing.F) {
 			"file_path": "p", "file_format": "orc", "record_count": int64(1), "file_size_in_bytes": int64(1), "equality_ids": []int{1, 2},
 			"partition": object{"a": 2.5}, "lower_bounds": []any{object{"key": 1, "value": []byte{1, 2}}},
 		}}))
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		s := &shaper{Rand: r, ids: seed%2 == 0, swapped: map[int]bool{}}
+		f.Add(s.manifest([]*shaped{randomShaped(r, 1), randomShaped(r, 2)}))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) > 1<<20 {
 			return
