@@ -130,6 +130,43 @@ func TestPiecesAreWhatIsMovedRowByRow(t *testing.T) {
 	}
 }
 
+// TestPiecesUpToTheLastOrdinal copies, splices and reads rows up to the greatest ordinal there is.
+func TestPiecesUpToTheLastOrdinal(t *testing.T) {
+	const end = 1<<32 - 1
+	for _, size := range []uint32{1, 200, 65536, 65537, 3*65536 - 1} {
+		for _, least := range []int{1, maxRowSet} {
+			rows, want, out := slices.Compact([]uint32{0, size / 2, size - 1}), []uint32{0}, bytescan.Writer{}
+			var plain index.RowsWriter
+			for _, row := range rows {
+				plain.Add(rowset.Range{Start: row, End: row + 1})
+				want = append(want, end-size+row)
+			}
+			plain.Append(&out)
+			var w setWriter
+			w.add(rowset.Range{End: 1})
+			err := w.splice(out.Buf, size, uint32(len(rows)), []index.Stretch{{Old: rowset.Range{End: size}, To: end - size}}, least)
+			for range 2 { // what was merged is merged again
+				if err != nil || w.inPieces() != (least == 1) {
+					t.Fatalf("in pieces %v, %v", w.inPieces(), err)
+				}
+				var b bytescan.Writer
+				w.append(&b)
+				var got []uint32
+				err = rowSet{count: uint32(len(want))}.visit(b.Buf, end, func(x rowset.Range) {
+					for row := x.Start; row < x.End; row++ {
+						got = append(got, row)
+					}
+				})
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("%d rows in pieces of at least %d bytes: %d, want %d, %v", size, least, got, want, err)
+				}
+				w.reset()
+				err = w.splice(b.Buf, end, uint32(len(want)), []index.Stretch{{Old: rowset.Range{End: end}}}, least)
+			}
+		}
+	}
+}
+
 // pieced is the sample merged with itself, every row set copied.
 func pieced(t testing.TB, k Kind) (indextest.Artifact, uint32) {
 	t.Helper()

@@ -40,7 +40,7 @@ func (c *chunks) next() (k chunk, ok bool) {
 	head := r.Uvarint()
 	seam := head >= seamHead
 	if seam {
-		if head&1 == 1 || head>>1 > math.MaxUint32 {
+		if head&1 == 1 || head>>1 > math.MaxUint32+chunkRows {
 			r.Fail("a seam of %d", head)
 		}
 		c.base, c.number = c.base+head>>1-chunkRows, 0

@@ -123,6 +123,51 @@ func TestCopiesAreWhatIsMovedRowByRow(t *testing.T) {
 	}
 }
 
+// TestCopiesUpToTheLastOrdinal copies, moves and reads rows up to the greatest ordinal there is.
+func TestCopiesUpToTheLastOrdinal(t *testing.T) {
+	const end = 1<<32 - 1
+	for _, size := range []uint32{1, 200, chunkRows, chunkRows + 1, 3*chunkRows - 1} {
+		for _, least := range []int{1, 1 << 20} {
+			var p posting
+			rows := []uint32{0, size / 2, size - 1}
+			rows = slices.Compact(rows)
+			for _, row := range rows {
+				p.add(row)
+			}
+			b, want := slices.Clone(p.finish()), []uint32{0}
+			for twice := range 2 { // what was copied is copied again
+				p.reset()
+				c := copier{along: []index.Stretch{{Old: rowset.Range{End: size}, To: end - size}}, size: size, least: least, out: &p}
+				if twice == 0 {
+					p.add(0)
+				} else {
+					c.size, c.along[0] = end, index.Stretch{Old: rowset.Range{End: end}}
+				}
+				if err := c.copy(b, uint32(len(rows))); err != nil {
+					t.Fatal(err)
+				}
+				if twice == 0 {
+					for i := range rows {
+						want = append(want, end-size+rows[i])
+					}
+					rows = want
+				}
+				b = slices.Clone(p.finish())
+				var got []uint32
+				err := eachRow(b, end, uint32(len(want)), func(x rowset.Range) bool {
+					for row := x.Start; row < x.End; row++ {
+						got = append(got, row)
+					}
+					return true
+				})
+				if err != nil || !slices.Equal(got, want) {
+					t.Fatalf("in chunks of at least %d: rows %d, want %d, %v", least, got, want, err)
+				}
+			}
+		}
+	}
+}
+
 // TestMergesOfMergesKeepTheLaw merges artifacts, copying whatever stays together, and asks what came of it.
 func TestMergesOfMergesKeepTheLaw(t *testing.T) {
 	r := it.Rand(t)
