@@ -252,8 +252,12 @@ type Stretch struct {
 // maxMapped is the stretches of a source, on average, above which rows are mapped one by one: then few of them are long.
 const maxMapped = 256
 
+// maxPasses is the groups of stretches of a source, on average, above which rows are mapped one by one: who goes along the groups reads a
+// source once for each.
+const maxPasses = 8
+
 // Stretches is the map as stretches in the order of the new rows; those that follow each other in one source's group ascend in the old rows
-// too. nil: there are too many of them.
+// too. nil: there are too many of them, or of groups.
 func (m *OrdinalMap) Stretches() [][]Stretch {
 	var all []Stretch
 	for i := range m.sources {
@@ -280,6 +284,9 @@ func (m *OrdinalMap) Stretches() [][]Stretch {
 			out = append(out, all[from:i])
 			from = i
 		}
+	}
+	if len(out) > maxPasses*len(m.sources) {
+		return nil
 	}
 	return out
 }

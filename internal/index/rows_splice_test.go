@@ -137,6 +137,27 @@ func TestMapsOfManyStretchesAreNotSpliced(t *testing.T) {
 	}
 }
 
+// TestInterleavedSourcesAreMappedRowByRow: to go along their groups would read each source once for every group.
+func TestInterleavedSourcesAreMappedRowByRow(t *testing.T) {
+	const rows = 1 << 16
+	for groups, along := range map[uint32]bool{1: true, maxPasses: true, maxPasses + 1: false, maxMapped: false} {
+		m, to := NewOrdinalMap([]uint32{rows, rows}), uint32(0)
+		for k := range groups {
+			old := rowset.Range{Start: k * rows / groups, End: (k + 1) * rows / groups}
+			for i := range m.Sources() {
+				m.Move(i, old, to)
+				to += old.Len()
+			}
+		}
+		if err := m.Seal(to); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Stretches() != nil; got != along {
+			t.Errorf("two sources in %d groups each: along these %v", groups, got)
+		}
+	}
+}
+
 // FuzzSplice splices arbitrary bytes: what it takes must be what is read row by row, and what it wrote must read back.
 func FuzzSplice(f *testing.F) {
 	w := &bytescan.Writer{}
