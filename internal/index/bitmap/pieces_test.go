@@ -43,7 +43,11 @@ func drawPlaces(t *testing.T, r *rand.Rand, sources []heldRows) *index.OrdinalMa
 		rows = append(rows, s.size)
 		cuts := []uint32{0, s.size}
 		for range r.IntN(3) * r.IntN(2) {
-			cuts = append(cuts, uint32(r.IntN(int(s.size))))
+			at := uint32(r.IntN(int(s.size)))
+			if r.IntN(2) == 0 { // near ends of chunks
+				at = min(s.size, at>>16<<16+uint32(r.IntN(3)))
+			}
+			cuts = append(cuts, at)
 		}
 		slices.Sort(cuts)
 		for k := range cuts[1:] {
@@ -72,7 +76,7 @@ func TestPiecesAreWhatIsMovedRowByRow(t *testing.T) {
 	pieces, plain := 0, 0
 	var w setWriter
 	for range indextest.Rounds(40) {
-		sources := []heldRows{drawHeld(r), drawHeld(r)}
+		sources := []heldRows{drawHeld(r), drawHeld(r), drawHeld(r)}
 		for range 3 {
 			m := drawPlaces(t, r, sources)
 			merged := heldRows{size: m.Rows()}
@@ -119,10 +123,8 @@ func TestPiecesAreWhatIsMovedRowByRow(t *testing.T) {
 			if merged.size == 0 {
 				break
 			}
-			sources = []heldRows{merged, drawHeld(r)}
-			if r.IntN(2) == 0 {
-				slices.Reverse(sources)
-			}
+			sources = []heldRows{merged, drawHeld(r), drawHeld(r)}
+			r.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
 		}
 	}
 	if pieces == 0 || plain == 0 {

@@ -35,7 +35,7 @@ func drawPosting(r *rand.Rand) listed {
 	return l
 }
 
-// drawMoves cuts sources into pieces, at ends of chunks or anywhere, of which some go, and sends the others to new places, now and then in
+// drawMoves cuts sources into pieces, near ends of chunks or anywhere, of which some go, and sends the others to new places, now and then in
 // another order.
 func drawMoves(t *testing.T, r *rand.Rand, sources []listed) *index.OrdinalMap {
 	t.Helper()
@@ -47,7 +47,7 @@ func drawMoves(t *testing.T, r *rand.Rand, sources []listed) *index.OrdinalMap {
 		for range r.IntN(4) {
 			at := uint32(r.IntN(int(s.size)))
 			if r.IntN(2) == 0 {
-				at = at / chunkRows * chunkRows
+				at = min(s.size, at/chunkRows*chunkRows+uint32(r.IntN(3)))
 			}
 			cuts = append(cuts, at)
 		}
@@ -78,7 +78,7 @@ func TestCopiesAreWhatIsMovedRowByRow(t *testing.T) {
 	r := it.Rand(t)
 	seamed, seamless := 0, 0
 	for range it.Rounds(30) {
-		sources := []listed{drawPosting(r), drawPosting(r)}
+		sources := []listed{drawPosting(r), drawPosting(r), drawPosting(r)}
 		for range 3 {
 			m := drawMoves(t, r, sources)
 			merged := listed{size: m.Rows()}
@@ -112,10 +112,8 @@ func TestCopiesAreWhatIsMovedRowByRow(t *testing.T) {
 			if merged.size == 0 {
 				break
 			}
-			sources = []listed{merged, drawPosting(r)}
-			if r.IntN(2) == 0 {
-				slices.Reverse(sources)
-			}
+			sources = []listed{merged, drawPosting(r), drawPosting(r)}
+			r.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
 		}
 	}
 	if seamed == 0 || seamless == 0 {
