@@ -26,11 +26,14 @@ type mergeCase struct {
 func TestMergesOfManySources(t *testing.T) {
 	r := it.Rand(t)
 	for i := range it.Rounds(120) {
-		typ := []column.Type{column.Of(column.Long), column.Of(column.String), column.Of(column.Bool), column.Of(column.Double), column.Of(column.UUID)}[i%5]
+		typ := it.Types[r.IntN(len(it.Types))]
+		if i%3 == 0 {
+			typ = column.Of(column.String)
+		}
 		c := mergeCase{typ: typ, kind: Kind{sizes{block: 40 + r.IntN(600), page: 1 + r.IntN(300), runs: 1 + r.IntN(8)}}}
 		values := make([]column.Value, 1<<r.IntN(10))
 		for i := range values {
-			values[i] = it.Value(r, typ)
+			values[i] = drawKey(r, typ)
 		}
 		for range 1 + r.IntN(9) {
 			x := it.Column{Type: typ}
@@ -48,6 +51,23 @@ func TestMergesOfManySources(t *testing.T) {
 		}
 		c.drawOrder(r)
 		c.check(t, r)
+	}
+}
+
+// drawKey is any value, or a text that shares more than eight bytes with others and may end in zero bytes, or a text that is cut.
+func drawKey(r *rand.Rand, typ column.Type) column.Value {
+	if typ.Kind != column.String {
+		return it.Value(r, typ)
+	}
+	switch r.IntN(4) {
+	case 0:
+		return it.Lit(typ, strings.Repeat("a", []int{7, 8, 9, 16, 17, 100}[r.IntN(6)])+strings.Repeat("\x00", r.IntN(12))+strings.Repeat("b", r.IntN(2)))
+	case 1:
+		return it.Lit(typ, "twenty bytes or more"+strings.Repeat("\xff", r.IntN(10))+strings.Repeat("\x00", r.IntN(10)))
+	case 2:
+		return it.Lit(typ, strings.Repeat("k", maxKey-1+r.IntN(4))+string(rune('a'+r.IntN(3))))
+	default:
+		return it.Value(r, typ)
 	}
 }
 
