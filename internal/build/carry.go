@@ -157,10 +157,15 @@ func (c *carrier) Finish(body index.Sink) ([]byte, string, error) {
 		return nil, "", err
 	}
 	root, _, err := c.index.Kind.Kind.Merge(c.spec, sources, ordinals, c.budget, body)
-	if root == nil && err == nil || fault.Is(err, fault.Corrupt) {
+	if unmerged(root, err) {
 		return nil, notCarried, nil
 	}
 	return root, "", err
+}
+
+// unmerged reports whether artifacts could not be merged, or cannot be read: damaged ones, and those of a later format.
+func unmerged(root []byte, err error) bool {
+	return root == nil && err == nil || fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Unsupported)
 }
 
 // Close implements index.Builder.

@@ -129,7 +129,7 @@ func (m *mover) Finish(body index.Sink) ([]byte, string, error) {
 		return nil, notCarried, nil
 	}
 	root, _, err := m.index.Kind.Kind.Merge(m.spec, sources, ordinals, m.budget, body)
-	if root == nil && err == nil || fault.Is(err, fault.Corrupt) {
+	if unmerged(root, err) {
 		return nil, notCarried, nil
 	}
 	return root, "", err

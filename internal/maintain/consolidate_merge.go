@@ -304,8 +304,8 @@ func (m *consolidating) segment(ctx context.Context, d overlay.Definition, k kin
 		return "", err
 	}
 	root, reason, err := k.Kind.Merge(spec, sources, ordinals, index.Budget{Memory: m.Memory, TempDir: m.temp}, sink)
-	if fault.Is(err, fault.Corrupt) {
-		root, reason, err = nil, err.Error(), nil // verified, and yet not what the kind writes: copied, it stays as good as it was
+	if fault.Is(err, fault.Corrupt) || fault.Is(err, fault.Unsupported) {
+		root, reason, err = nil, err.Error(), nil // verified, and yet not what the kind writes now: copied, it stays as good as it was
 	}
 	if root == nil || err != nil {
 		return reason, errors.Join(err, m.out.Abandon())
