@@ -132,6 +132,9 @@ func (t *Table) forgetCaches(out *EraseReport) {
 	c.runs.Clear()
 	c.masks.Clear()
 	c.footers.Clear()
+	t.maps.Clear()
+	t.refused.Clear()
+	t.sawAt(nil, time.Time{}) // the version from before holds roots, which are values: the next query looks for the newest
 	t.mu.Lock()
 	t.views, t.sketchesOf = map[string]*lake.View{}, nil
 	t.sketches = plan.Known{}
@@ -140,7 +143,7 @@ func (t *Table) forgetCaches(out *EraseReport) {
 		"as others take their place, or when it ends"
 	out.Caches = []CacheState{
 		{"bytes of overlay objects in this process", "dropped with the objects"},
-		{"readers, file maps, masks, footers and planned snapshots in this process", "emptied"},
+		{"overlay versions, readers, file maps, masks, footers and planned snapshots in this process", "emptied"},
 		{"decoded manifests in this process", "kept: they are the table's, and go when the process ends"},
 		{"other processes", other},
 		{"disk", fmt.Sprintf("there are no caches on disk; of temporary folders that killed builds left below %s, %d were removed; other hosts may have some",

@@ -21,7 +21,7 @@ import (
 const erasedSecret = "zzz-nobody-may-know"
 
 // secretTable is a table of three files, with a position delete of the row that has the secret.
-func secretTable(t *testing.T, dir string) {
+func secretTable(t *testing.T, dir, secret string) {
 	t.Helper()
 	schema := &column.Schema{Fields: []column.Field{{ID: 1, Name: "v", Type: column.Of(column.String)}}}
 	w, err := lakewrite.Create(t.Context(), local.New(), dir, lakewrite.Spec{Schema: schema, FormatVersion: 2})
@@ -30,7 +30,7 @@ func secretTable(t *testing.T, dir string) {
 	write := func(name string, schema *column.Schema, rows ...tabletest.Row) lakewrite.File {
 		return smallFile(t, filepath.Join(dir, "data", name), schema, rows)
 	}
-	for i, last := range []string{"b", erasedSecret, "c"} {
+	for i, last := range []string{"b", secret, "c"} {
 		_, err := w.Append(t.Context(), write(fmt.Sprint(i, ".parquet"), schema, tabletest.Row{{Val: column.StringValue("a")}}, tabletest.Row{{Val: column.StringValue(last)}}))
 		require.NoError(t, err)
 	}
@@ -56,7 +56,7 @@ func TestAPausedProcessDoesNotBringBackWhatWasErased(t *testing.T) {
 func eraseBesidePaused(t *testing.T, rng *rand.Rand, nth int64, after bool) {
 	dir := t.TempDir()
 	l := &life{t: t, rng: rng, tally: newTally(), setting: lifeSetting{Table: filepath.Join(dir, "table"), Overlay: filepath.Join(dir, "over")}}
-	secretTable(t, l.setting.Table)
+	secretTable(t, l.setting.Table, erasedSecret)
 	client, err := skomer.New(skomer.Config{OverlayRoot: dir, MaxStaleness: time.Nanosecond, MinPlannedScanBytes: -1})
 	require.NoError(t, err)
 	table, err := client.Open(t.Context(), l.setting.Table, skomer.TableOptions{Overlay: l.setting.Overlay})

@@ -60,6 +60,13 @@ type refusal struct {
 	madeMs    int64
 }
 
+// Clear forgets everything that is in memory; it is read again when it is needed.
+func (x *Refused) Clear() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.lists, x.live = map[string]*refusedList{}, map[target]refusal{}
+}
+
 // load reads the lists of a version that are not in memory, in one wave.
 func (x *Refused) load(ctx context.Context, st store.Store, o *overlay.Overlay, v *overlay.Version) error {
 	x.mu.Lock()

@@ -250,6 +250,13 @@ func (m *Maps) drop(v *overlay.Version) {
 	m.known = slices.Delete(m.known, worst, worst+1)
 }
 
+// Clear forgets everything.
+func (m *Maps) Clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = nil
+}
+
 func (m *Maps) keep(s *facts.Snapshot, v *overlay.Version, field int, c *Coverage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
