@@ -38,7 +38,7 @@ func (w *work) keys(ctx context.Context, need map[int32]*keySet) error {
 	slices.Sort(parquet)
 	slices.Sort(avro)
 	w.report.DeleteFiles += len(parquet) + len(avro)
-	if err := w.readKeys(ctx, parquet, need); err != nil {
+	if err := settled(func() error { return w.readKeys(ctx, parquet, need) }); err != nil {
 		return err
 	}
 	err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{need[i].cols, w.scope.snapshot.NameMapping, need[i].add} })
@@ -67,6 +67,7 @@ func (w *work) within(need map[int32]*keySet) error {
 	return nil
 }
 
+// readKeys takes the keys of delete files into need, which forgets what it had of them.
 func (w *work) readKeys(ctx context.Context, files []int32, need map[int32]*keySet) error {
 	d := &w.scope.snapshot.Deletes
 	names := make([]string, len(files))
@@ -87,10 +88,11 @@ func (w *work) readKeys(ctx context.Context, files []int32, need map[int32]*keyS
 		if err := hasColumns(names[k], b, keys.cols); err != nil {
 			return err
 		}
+		again := func() { *keys = *newKeySet(keys.cols, keys.limit) }
+		again()
 		readings = append(readings, &reading{
-			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail,
+			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail, again: again,
 			visit: func(b *column.Batch) error { return fault.About(names[k], keys.add(b)) },
-			again: func() { *keys = *newKeySet(keys.cols, keys.limit) },
 		})
 	}
 	_, err := w.read(ctx, readings)

@@ -155,7 +155,7 @@ func (w *work) contents(ctx context.Context, need map[int32]*content, report *Re
 	slices.Sort(parquet)
 	slices.Sort(avro)
 	report.DeleteFiles += len(parquet) + len(avro)
-	if err := w.readPositions(ctx, parquet, need); err != nil {
+	if err := settled(func() error { return w.readPositions(ctx, parquet, need) }); err != nil {
 		return err
 	}
 	if err := w.readAvro(ctx, avro, func(i int32) avroRows { return avroRows{positionColumns, nil, need[i].add} }); err != nil {
@@ -184,6 +184,7 @@ func readableDeletes(d *facts.Deletes, i int32) error {
 	return nil
 }
 
+// readPositions takes the rows of delete files into need, which forgets what it had of them.
 func (w *work) readPositions(ctx context.Context, files []int32, need map[int32]*content) error {
 	d := &w.scope.snapshot.Deletes
 	names := make([]string, len(files))
@@ -204,6 +205,7 @@ func (w *work) readPositions(ctx context.Context, files []int32, need map[int32]
 			return err
 		}
 		rows := need[i]
+		rows.reset()
 		readings = append(readings, &reading{
 			path: names[k], tag: opened[k].Tag, binding: b, held: opened[k].Tail, again: rows.reset,
 			visit: func(b *column.Batch) error { return fault.About(names[k], rows.add(b)) },

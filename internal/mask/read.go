@@ -115,17 +115,32 @@ func (m *Masker) fetch(ctx context.Context, run []*reading) (changed string, err
 	if len(reads) == 0 {
 		return "", ctx.Err()
 	}
-	for i, res := range m.Store.Fetch(ctx, reads) {
+	results := m.Store.Fetch(ctx, reads)
+	for i, res := range results {
+		if fault.Is(res.Err, fault.Stale) {
+			m.Footers.Forget(who[i].path)
+		}
+	}
+	for i, res := range results {
+		if fault.Is(res.Err, fault.Stale) {
+			return who[i].path, fault.New(fault.Stale, who[i].path, "was overwritten while it was read").
+				WithFix("run the query again").WithRetry().WithCause(res.Err)
+		}
 		if res.Err != nil {
-			if fault.Is(res.Err, fault.Stale) {
-				m.Footers.Forget(who[i].path)
-				changed = who[i].path
-			}
-			return changed, fault.About(who[i].path, res.Err)
+			return "", fault.About(who[i].path, res.Err)
 		}
 		for k, s := range reads[i].Spans {
 			who[i].held.Add(s.Off, res.Data[k])
 		}
 	}
 	return "", ctx.Err()
+}
+
+// settled reads delete files, and once more where some were overwritten meanwhile: their footers are forgotten by then.
+func settled(read func() error) error {
+	err := read()
+	if fault.Is(err, fault.Stale) {
+		err = read()
+	}
+	return err
 }
