@@ -111,6 +111,35 @@ func TestAdviceIsRight(t *testing.T) {
 	}
 }
 
+// TestSortingIsAdvisedWhereItSavesMost: ranges over a column whose values lie anywhere are cheaper in a table that is sorted by it than with any
+// index, and the advice says so; where the table is sorted by it, it is not advised.
+func TestSortingIsAdvisedWhereItSavesMost(t *testing.T) {
+	const rows = adviseFiles * adviseRows
+	ctx := context.Background()
+	shuffled := rand.New(rand.NewPCG(8, 8)).Perm(rows)
+	category := func(n int) int { return n % 7 }
+	queries := []string{"k BETWEEN 3000 AND 3400", "k BETWEEN 12000 AND 12600", "k >= 23500"}
+	random := planted(t, func(n int) int64 { return int64(shuffled[n]) }, category)
+	sorted := planted(t, func(n int) int64 { return int64(n) }, category)
+	advice := func(dir string) *skomer.Advice {
+		a, err := open(t, dir, filepath.Join(t.TempDir(), "none")).Advise(ctx, queries, skomer.Prices[0])
+		require.NoError(t, err)
+		return a
+	}
+	a := advice(random)
+	require.NotEmpty(t, a.Sorting, "%+v", a)
+	require.Equal(t, "k", a.Sorting[0].Column)
+	require.True(t, a.Sorting[0].Best)
+	best := measured(t, random, "", queries)
+	for _, expr := range []string{"bloom(k)", "ordered(k)", "bitmap(k)", "valueset(k)", "zonemap(k)"} {
+		best = min(best, measured(t, random, expr, queries))
+	}
+	require.Less(t, measured(t, sorted, "", queries), best, "the advice is right")
+	for _, s := range advice(sorted).Sorting {
+		require.NotEqual(t, "k", s.Column, "it is sorted by it")
+	}
+}
+
 // rare is one value for nearly all rows, and a thousand for the others.
 func rare(n int) int {
 	if n%10 != 0 {
