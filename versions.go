@@ -19,7 +19,7 @@ type OverlayVersion struct {
 	Artifacts  int       `json:"artifacts"`
 	Derived    int       `json:"derived"` // objects of the table as a whole
 	Bytes      int64     `json:"bytes"`   // of its record
-	State      string    `json:"state"`   // newest, kept, expired, unmounted, or damaged: and why
+	State      string    `json:"state"`   // newest, kept, expired, unmounted; or damaged, refused, unreadable: and why
 }
 
 // Versions lists the newest versions of the overlay, the newest first; 0: all.
@@ -38,7 +38,7 @@ func (t *Table) Versions(ctx context.Context, most int) ([]OverlayVersion, error
 		case h.Expired:
 			out[i].State = "expired"
 		case h.Err != nil:
-			out[i].State = "damaged: " + h.Err.Error()
+			out[i].State = unusable(h.Err) + ": " + h.Err.Error()
 		case !h.Mounted:
 			out[i].State = "unmounted"
 		case i == 0:
@@ -46,6 +46,18 @@ func (t *Table) Versions(ctx context.Context, most int) ([]OverlayVersion, error
 		}
 	}
 	return out, nil
+}
+
+// unusable tells in a word what an error says of a version.
+func unusable(err error) string {
+	switch fault.ClassOf(err) {
+	case fault.Corrupt, fault.NotFound:
+		return "damaged"
+	case fault.Refused:
+		return "refused"
+	default:
+		return "unreadable"
+	}
 }
 
 // Rollback brings back the indexes and artifacts of an earlier overlay version, in a version of its own. The next sync brings them to the

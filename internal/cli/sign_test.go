@@ -95,7 +95,7 @@ func TestRollbackToAnUnsignedVersionSaysTheWayOut(t *testing.T) {
 	require.Contains(t, r.err, "not signed")
 	require.NotContains(t, r.err, "overlay sign")
 	require.Contains(t, r.err, "overlay versions")
-	require.Regexp(t, `(?m)^\s*`+old+`\s+damaged: .*not signed`, s.run("overlay", "versions", "TABLE"))
+	require.Regexp(t, `(?m)^\s*`+old+`\s+refused: .*not signed`, s.run("overlay", "versions", "TABLE"))
 	s.run("overlay", "rollback", "TABLE", "--to", signed)
 	require.Contains(t, s.run("index", "list", "TABLE"), "bloom(flight_id)")
 	s.same(answer, "gone back to a signed one")
