@@ -11,10 +11,11 @@ import (
 // segment is a run of fetched bytes of one chunk: pages that lie one behind the other.
 type segment struct {
 	data []byte
-	// row is the first row of the segment, within the row group; starts, if not nil, are those of its pages, and the end. A
-	// segment of the dictionary alone has no rows.
+	// row is the first row of the segment, within the row group; starts, if not nil, are those of its pages, and the end; sizes
+	// are their bytes, headers included. A segment of the dictionary alone has no rows.
 	row    int64
 	starts []int64
+	sizes  []int32
 	whole  bool // the whole chunk: pages are taken as they come
 }
 
@@ -86,6 +87,9 @@ func (r *chunkReader) open() (ok bool, err error) {
 // nextPage cuts the next page off the segment.
 func (r *chunkReader) nextPage(seg *segment) (pageHeader, []byte, error) {
 	h, n, err := readPageHeader(seg.data)
+	if !seg.whole && (err != nil || !r.fits(seg, h, n)) {
+		return h, nil, errIndexed
+	}
 	if err != nil {
 		return h, nil, err
 	}
@@ -99,6 +103,16 @@ func (r *chunkReader) nextPage(seg *segment) (pageHeader, []byte, error) {
 		return h, nil, fault.New(fault.Corrupt, "", "page checksum %08x, expected %08x", crc32.ChecksumIEEE(body), h.crc)
 	}
 	return h, body, nil
+}
+
+// fits reports whether a page reached through the page index, with a header of n bytes, fills its place and is of the kind that belongs
+// there: a data page where rows are, one dictionary before them.
+func (r *chunkReader) fits(seg *segment, h pageHeader, n int) bool {
+	size := int64(n) + int64(h.compressed)
+	if len(seg.starts) == 0 {
+		return h.kind == pageDictionary && size == int64(len(seg.data))
+	}
+	return (h.kind == pageDataV1 || h.kind == pageDataV2) && r.pageAt < len(seg.sizes) && size == int64(seg.sizes[r.pageAt])
 }
 
 func (r *chunkReader) readDictionary(h pageHeader, body []byte) error {
@@ -137,32 +151,38 @@ func (r *chunkReader) startPage(seg *segment, h pageHeader, body []byte) error {
 	if r.leaf.rep > 0 && r.seen > r.chunk.numValues {
 		return fault.New(fault.Corrupt, "", "pages hold more than the chunk's %d values", r.chunk.numValues)
 	}
-	if err := r.checkStart(seg, h); err != nil {
+	rows, err := r.checkStart(seg, h)
+	if err != nil {
 		return err
 	}
 	r.pageAt++
 	if r.leaf.rep > 0 {
-		return r.unpackRepeated()
+		if err := r.unpackRepeated(); err != nil {
+			return err
+		}
+		if !seg.whole && p.begun() != rows {
+			return errIndexed
+		}
 	}
 	return nil
 }
 
-// checkStart holds a page reached through the page index against it.
-func (r *chunkReader) checkStart(seg *segment, h pageHeader) error {
+// checkStart holds a page reached through the page index against it and returns the rows that it must have.
+func (r *chunkReader) checkStart(seg *segment, h pageHeader) (rows int64, err error) {
 	if seg.whole {
-		return nil
+		return 0, nil
 	}
 	if r.pageAt == 0 && r.row < seg.row { // the rows before were not fetched
 		r.row = seg.row
 	}
 	if r.pageAt+1 >= len(seg.starts) || r.row != seg.starts[r.pageAt] {
-		return errIndexed
+		return 0, errIndexed
 	}
-	rows := seg.starts[r.pageAt+1] - seg.starts[r.pageAt]
+	rows = seg.starts[r.pageAt+1] - seg.starts[r.pageAt]
 	if r.leaf.rep == 0 && int64(h.values) != rows || h.kind == pageDataV2 && int64(h.rows) != rows {
-		return errIndexed
+		return 0, errIndexed
 	}
-	return nil
+	return rows, nil
 }
 
 // unpack decompresses the current page and opens its levels and values.

@@ -44,6 +44,19 @@ func (r *chunkReader) readLevels(dst *[]uint8, from *hybrid, top uint8) error {
 	return nil
 }
 
+// begun is the rows that begin in the page; -1 where that is after the end of another.
+func (p *page) begun() (rows int64) {
+	for _, level := range p.rep {
+		if level == 0 {
+			rows++
+		}
+	}
+	if rows > 0 && p.rep[0] != 0 {
+		return -1
+	}
+	return rows
+}
+
 // walk consumes entries until n more rows have begun and the next one is about to, or the chunk ends. take gets each page's share.
 func (r *chunkReader) walk(n int64, take func(from, to, values int) error) error {
 	begun := int64(0)

@@ -190,7 +190,7 @@ func (b *Binding) pieces(group, leaf int, wanted []rowset.Range) []piece {
 		}
 		o := &out[len(out)-1]
 		o.span.Len += int64(p.size)
-		o.seg.starts = append(o.seg.starts, end)
+		o.seg.starts, o.seg.sizes = append(o.seg.starts, end), append(o.seg.sizes, p.size)
 		last, taken = i, taken+1
 	}
 	if taken == len(pages) {
