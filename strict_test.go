@@ -2,15 +2,20 @@ package skomer_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/skomerdb/skomer"
+	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
+	"github.com/skomerdb/skomer/internal/tabletest"
 )
 
 // sameTags is a local store that says one tag of every file, as if whoever overwrote one had restored all of it.
@@ -72,4 +77,88 @@ func TestStrictHashesLocalFiles(t *testing.T) {
 		require.Equal(t, 1, n, expr)
 		require.NotEmpty(t, stats.Rejected, expr)
 	}
+}
+
+// TestStrictOutlivesSchemaChanges: artifacts are compared by the hashes of all columns that their build read, whether or not the schema of the
+// snapshot that is asked has them all: after a column was dropped, in a snapshot from before one was added, by sweeps and by scrubs.
+func TestStrictOutlivesSchemaChanges(t *testing.T) {
+	ctx := context.Background()
+	s := newSmall(t)
+	table := s.mount(t, "ordered(v)", "bloom(id)")
+	path := s.add(t, 1, 2, 3)
+	s.add(t, 4, 5, 6)
+	synced(t, table, skomer.SyncOptions{})
+	requireProven := func(when string, q skomer.Query) {
+		t.Helper()
+		q.Strict, q.Limit = true, -1
+		rows, err := table.Query(ctx, q)
+		require.NoError(t, err, when)
+		n, err := rows.Count(ctx)
+		require.NoError(t, err, when)
+		require.Equal(t, int64(1), n, when)
+		require.Empty(t, rows.Stats().Rejected, when)
+		require.NotEmpty(t, rows.Stats().IndexesUsed, when)
+	}
+	requireProven("as built", skomer.Query{Where: "v = 2"})
+
+	require.NoError(t, s.SetSchema(ctx, &column.Schema{ID: 1, Fields: idSchema.Fields[1:]}))
+	requireProven("after id was dropped", skomer.Query{Where: "v = 2"})
+	stamp(t, path)
+	require.Equal(t, skomer.Swept{Files: 2, Changed: 1, Restamped: 1}, *synced(t, table, skomer.SyncOptions{Sweep: true}).Swept)
+
+	before := fmt.Sprint(s.Current)
+	added := append(slices.Clone(idSchema.Fields[1:]), column.Field{ID: 3, Name: "w", Type: column.Of(column.Long)})
+	require.NoError(t, s.SetSchema(ctx, &column.Schema{ID: 2, Fields: added}))
+	for _, expr := range []string{"bitmap(v)", "bloom(w)"} {
+		_, err := table.AddIndex(ctx, expr)
+		require.NoError(t, err)
+	}
+	synced(t, table, skomer.SyncOptions{})
+	requireProven("now", skomer.Query{Where: "v = 2"})
+	requireProven("before w was added", skomer.Query{Where: "v = 2", At: before})
+
+	overwriteAlike(t, path, 7, 8, 9)
+	scrubbed, err := table.Scrub(ctx, skomer.ScrubOptions{})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"source_corrupt": 4}, scrubbed.ByReason)
+}
+
+// TestStrictProvesWhatRowIdsCarried: what was carried by row ids alone is proven by its content too where strict reads ask for that.
+func TestStrictProvesWhatRowIdsCarried(t *testing.T) {
+	rng, _ := seeded(t)
+	ctx := context.Background()
+	d := newTraced(t, rng)
+	var rows []tracedRow
+	for i := range int64(300) {
+		rows = append(rows, tracedRow{v: i % 50, s: fmt.Sprintf("word%02d", i%40)})
+	}
+	d.commit(t, rows, nil, "")
+	var old string
+	for old = range d.files {
+	}
+	table := open(t, d.Location(), filepath.Join(d.dir, "overlays"))
+	require.NoError(t, table.Mount(ctx))
+	for _, e := range []string{"ordered(v)", "bitmap(v)", "ngram(s)"} {
+		_, err := table.AddIndex(ctx, e)
+		require.NoError(t, err)
+	}
+	synced(t, table, skomer.SyncOptions{})
+	rows = slices.Clone(d.files[old])
+	slices.Reverse(rows)
+	versions := make([]tabletest.RowVersion, len(rows))
+	for i := range rows {
+		versions[i] = tabletest.RowVersion{ID: &rows[i].id, Changed: &rows[i].changed}
+	}
+	d.commit(t, rows, versions, "replace", old)
+	require.Equal(t, 3, synced(t, table, skomer.SyncOptions{}).Carried)
+	for _, where := range []string{"v = 7", "s LIKE '%rd07%'"} {
+		_, stats := count(t, table, skomer.Query{Where: where, Strict: true})
+		require.Empty(t, stats.Rejected, where)
+		require.NotEmpty(t, stats.IndexesUsed, where)
+	}
+	for path := range d.files {
+		stamp(t, path)
+	}
+	swept := synced(t, table, skomer.SyncOptions{Sweep: true}).Swept
+	require.Equal(t, skomer.Swept{Files: 1, Changed: 1, Restamped: 1}, *swept)
 }

@@ -9,8 +9,31 @@ import (
 	"github.com/skomerdb/skomer/internal/lineage"
 )
 
-// merged makes every artifact of those of files that left, by where the rows were: no indexed column is read, but for file maps.
+// hashed tells that the chunks of the unit's columns are read, so that artifacts can record their hashes.
+func (w *writing) hashed() bool { return w.origins == nil || w.unit.Snapshot.Restorable() }
+
+// hashColumns hashes the chunks of the unit's columns in all of its files.
+func (w *writing) hashColumns(ctx context.Context) error {
+	for _, s := range w.files {
+		n, err := w.hash(ctx, s)
+		w.result.BytesRead += n
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merged makes every artifact of those of files that left, by where the rows were: no value of an indexed column is read, but for file maps;
+// and no byte of it, but where only content tells whether a file was overwritten.
 func (w *writing) merged(ctx context.Context) error {
+	if w.hashed() {
+		if err := w.hashColumns(ctx); permanent(err) {
+			return errNotCarried // who builds of it says why
+		} else if err != nil {
+			return err
+		}
+	}
 	for _, x := range w.unit.Indexes {
 		if x.Kind.Scope == index.Tiered {
 			if err := w.move(ctx, x, w.unitSpec(), w.files, 0); err != nil {

@@ -34,16 +34,22 @@ func (b *Builder) Rehash(ctx context.Context, s *facts.Snapshot, f File, columns
 	if err := b.pageIndexes(ctx, []*source{src}); err != nil {
 		return lineage.File{}, err
 	}
-	err = b.each(ctx, src, func(_ part, data [][]byte) error {
-		for _, d := range data {
-			src.read.Write(d)
-		}
-		return nil
-	})
-	if err != nil {
+	if _, err := b.hash(ctx, src); err != nil {
 		return lineage.File{}, err
 	}
 	return src.lineage(), nil
+}
+
+// hash reads the chunks of a file's bound columns for their hash alone, and returns how many bytes those are.
+func (b *Builder) hash(ctx context.Context, s *source) (read int64, err error) {
+	err = b.each(ctx, s, func(p part, data [][]byte) error {
+		read += p.bytes
+		for _, d := range data {
+			s.read.Write(d)
+		}
+		return nil
+	})
+	return read, err
 }
 
 // each reads the parts of a file one after the other, many in a wave.

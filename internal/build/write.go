@@ -416,12 +416,12 @@ func (w *writing) record(m *making) (lineage.Record, []lineage.Column) {
 	rec.Columns = w.found(m.index, m.files[0])
 	for _, s := range m.files {
 		f := s.lineage()
-		if w.origins != nil {
+		if !w.hashed() {
 			f.ColumnsSHA256 = "" // none was read
 		}
 		rec.Files = append(rec.Files, f)
 	}
-	if w.origins != nil {
+	if !w.hashed() {
 		return rec, rec.Columns
 	}
 	for _, c := range w.unit.columns() {

@@ -49,7 +49,7 @@ func (p *Prover) Prove(ctx context.Context, s *facts.Snapshot, v *overlay.Versio
 func (r *run) prove(ctx context.Context, i int, info *overlay.ArtifactInfo, p overlay.Placement, rec *lineage.Record, hashed map[string]hashedFile) (lineage.Verdict, error) {
 	columns, ok := r.columns(rec.ReadFieldIDs)
 	if !ok {
-		return lineage.Verdict{Reason: lineage.HashUnknown, Message: "its lineage holds no hash of the columns"}, nil
+		return lineage.Verdict{Reason: lineage.HashUnknown, Message: unhashed(info, rec)}, nil
 	}
 	key := fmt.Sprint(i, rec.ReadFieldIDs)
 	h, known := hashed[key]
@@ -72,4 +72,13 @@ func (r *run) prove(ctx context.Context, i int, info *overlay.ArtifactInfo, p ov
 	o := r.lineage()
 	o.Strict, o.RequireHash = true, true
 	return lineage.Check(info.Claim(), recorded, lineage.Current{File: h.file, FooterRecords: lineage.Unknown}, o), nil
+}
+
+// unhashed says why nothing can be hashed that an artifact was made of, and what makes it so.
+func unhashed(info *overlay.ArtifactInfo, rec *lineage.Record) string {
+	why := "the table's metadata does not keep a column any more that was read together with its own"
+	if len(rec.ReadFieldIDs) == 0 {
+		why = "no hash of its columns was recorded when it was carried over by row ids"
+	}
+	return fmt.Sprintf("Index %s rejected: %s; `skomer reindex TABLE %s --all` builds it anew", info.Bundle, why, info.IndexID)
 }

@@ -307,10 +307,10 @@ func (r *run) file(i int) build.File {
 	return build.File{Ordinal: i, Path: f.Path[i], Stated: f.Stated[i], Size: f.Size[i], Records: f.Records[i]}
 }
 
-// columns are the paths of field ids, all of which the schema must have.
+// columns are the paths of field ids, all of which some schema of the table must have.
 func (r *run) columns(ids []int) (out []column.Path, ok bool) {
 	for _, id := range ids {
-		path := r.snapshot.Schema.ByID(id)
+		path := r.snapshot.Column(id)
 		if path == nil {
 			return nil, false
 		}

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"strings"
 
 	"github.com/skomerdb/skomer/internal/facts"
 	"github.com/skomerdb/skomer/internal/lineage"
@@ -20,8 +19,7 @@ type claim struct {
 
 // proves tells that only what content proves counts: strict plans of local tables, whose tags can be restored by whoever may write.
 func (e *evidence) proves() bool {
-	at := e.plan.Snapshot.Location
-	return e.options.Strict && e.Prove != nil && (!strings.Contains(at, "://") || strings.HasPrefix(at, "file:"))
+	return e.options.Strict && e.Prove != nil && e.plan.Snapshot.Restorable()
 }
 
 // prove compares the files left with what the artifacts that could speak for them were made of.
