@@ -169,6 +169,10 @@ func (x *merging) merged() []pair {
 
 // merge merges two runs; pairs of equal keys come out next to each other.
 func (x *merging) merge(out, a, b []pair) {
+	if x.numeric {
+		mergeNumbers(out, a, b)
+		return
+	}
 	for {
 		i, j := mergeWords(out, a, b)
 		out, a, b = out[i+j:], a[i:], b[j:]
@@ -176,7 +180,7 @@ func (x *merging) merge(out, a, b []pair) {
 		case len(a) == 0 || len(b) == 0:
 			copy(out[copy(out, a):], b)
 			return
-		case x.numeric || bytes.Compare(x.textOf(&a[0]), x.textOf(&b[0])) <= 0:
+		case bytes.Compare(x.textOf(&a[0]), x.textOf(&b[0])) <= 0:
 			out[0], out, a = a[0], out[1:], a[1:]
 		default:
 			out[0], out, b = b[0], out[1:], b[1:]

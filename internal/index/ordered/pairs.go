@@ -45,18 +45,12 @@ func (s *source) openPairs() (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for _, row := range s.olds {
-		if row >= s.reader.rows {
-			return false, index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
-		}
-	}
 	if s.numeric {
 		s.last = binary.BigEndian.AppendUint64(s.last[:0], s.words[n-1])
 	} else {
 		s.last = append(s.last[:0], s.textOf(n-1)...)
 	}
 	s.started, s.seen = true, s.seen+uint64(len(s.olds))
-	s.m.Send(s.no, s.olds)
 	s.pair(form == formUnique)
 	return true, nil
 }
@@ -68,6 +62,11 @@ func (s *source) pair(unique bool) {
 	if s.numeric {
 		key, step = 0, 0
 	}
+	if unique && s.numeric && s.alone != nil {
+		s.pairs = s.taken[:zipAlone(s.taken, s.words, s.olds, s.alone)]
+		return
+	}
+	s.m.Send(s.no, s.olds)
 	if unique {
 		s.pairs = s.taken[:zip(s.taken, s.words, s.olds, key, step)]
 		return
@@ -101,21 +100,18 @@ func zip(out []pair, words []uint64, rows []uint32, key, step uint64) (kept int)
 // readWords reads n keys that are numbers.
 func (s *source) readWords(r *bytescan.Reader, n int) error {
 	s.words = sized(s.words, n)
-	b, last, at := s.block[r.Offset():], uint64(0), 0
-	if s.started {
-		last = s.word()
+	b := s.block[r.Offset():]
+	if len(b) < 9 || b[0] != 0 {
+		return index.Broken(name+" block", "the first key does not fit, or shares bytes")
 	}
-	for i := range s.words {
-		if len(b)-at < 9 && (len(b) == at || len(b)-at < 9-int(b[at])) {
-			return index.Broken(name+" block", "key %d does not fit", i)
-		}
-		shared := 8 * uint(b[at])
-		key := last&^(math.MaxUint64>>shared) | bigEndian(b[at+1:])>>shared
-		if first := i == 0; shared > 56 || first && shared > 0 || key <= last && (!first || s.started) {
-			return index.Broken(name+" block", "key %d is not above the one before, or shares %d bits of it", i, shared)
-		}
-		s.words[i] = key
-		last, at = key, at+9-int(shared/8)
+	first := binary.BigEndian.Uint64(b[1:])
+	if s.started && first <= s.word() {
+		return index.Broken(name+" block", "the first key is not above the one before")
+	}
+	s.words[0] = first
+	read, at := unshare(s.words[1:], b, 9, first)
+	if read < n-1 {
+		return index.Broken(name+" block", "key %d does not fit, is not above the one before or shares too many bytes of it", read+1)
 	}
 	r.Bytes(at)
 	return r.Err()
@@ -184,13 +180,13 @@ func (s *source) readSingles(r *bytescan.Reader, n int) error {
 		return err
 	}
 	s.olds = sized(s.olds, n)
-	i, mask := 0, uint64(1)<<width-1
-	for at := uint(0); i < n && at/8+8 <= uint(len(packed)); i++ {
-		s.olds[i] = uint32(binary.LittleEndian.Uint64(packed[at/8:]) >> (at % 8) & mask)
-		at += width
-	}
-	for ; i < n; i++ {
-		s.olds[i] = uint32(unpack(packed, i, width))
+	return s.inRange(unpackRows(s.olds, packed, width))
+}
+
+// inRange checks the largest row of a block.
+func (s *source) inRange(most uint32) error {
+	if most >= s.reader.rows {
+		return index.Broken(name+" block", "row %d of %d", most, s.reader.rows)
 	}
 	return nil
 }
@@ -198,6 +194,7 @@ func (s *source) readSingles(r *bytescan.Reader, n int) error {
 // readLists reads the postings of n keys; false: they are of too many rows.
 func (s *source) readLists(r *bytescan.Reader, n int) (ok bool, err error) {
 	s.olds, s.lists = s.olds[:0], s.lists[:0]
+	most := uint32(0)
 	for range n {
 		head, at := r.Uvarint(), uint64(0)
 		for i := head >> 1; i > 0 && r.Err() == nil; i-- {
@@ -213,12 +210,16 @@ func (s *source) readLists(r *bytescan.Reader, n int) (ok bool, err error) {
 				return false, nil
 			}
 			for end := at + length; at < end; at++ {
-				s.olds = append(s.olds, uint32(min(at, math.MaxUint32)))
+				row := uint32(min(at, math.MaxUint32))
+				s.olds, most = append(s.olds, row), max(most, row)
 			}
 		}
 		s.lists = append(s.lists, len(s.olds))
 	}
-	return true, r.Done()
+	if err := r.Done(); err != nil {
+		return false, err
+	}
+	return true, s.inRange(most)
 }
 
 // sized is a slice of n elements, whatever they are.

@@ -133,8 +133,11 @@ func (w *writer) post() {
 // oneRow notes the row of a key that has one.
 func (w *writer) oneRow(row uint32) {
 	w.singles = append(w.singles, row)
-	w.asPosted += 1 + (bits.Len32(row|1)+6)/7
+	w.asPosted += postedBytes(row)
 }
+
+// postedBytes is what the only row of a key would take as a posting: a byte, and one for every seven bits begun.
+func postedBytes(row uint32) int { return 1 + (bits.Len32(row|1)+6)*37>>8 }
 
 // separator is the shortest start of first that is above last, or first itself where there is no last or the two are equal.
 func separator(last, first []byte, veryFirst bool) []byte {

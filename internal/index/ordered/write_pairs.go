@@ -58,6 +58,79 @@ func (w *writer) oneEach(batch []pair) (n int, err error) {
 	if w.count == 0 {
 		return 0, nil
 	}
+	if len(w.singles) < w.count {
+		return w.oneEachPosted(batch)
+	}
+	last := binary.BigEndian.Uint64(w.last)
+	for n < len(batch) {
+		left := w.sizes.block - len(w.keys.Buf) - w.asPosted
+		if left <= 0 {
+			break
+		}
+		most := 1 + (left-1)/maxSingle // the block has room for so many, whatever they are
+		run := batch[n:min(n+most, len(batch))]
+		if d := distinct(batch[n:min(n+most+1, len(batch))]); d < len(run) {
+			run = run[:d]
+		}
+		if len(run) == 0 {
+			break
+		}
+		at := len(w.keys.Buf)
+		keys := slices.Grow(w.keys.Buf, 9*len(run))
+		w.keys.Buf = keys[:share(keys[:at+9*len(run)], at, run, last)]
+		w.oneRows(run)
+		n, last = n+len(run), run[len(run)-1].word
+	}
+	binary.BigEndian.PutUint64(w.last, last)
+	return n, w.closeFull()
+}
+
+// maxSingle is the most bytes that a number and its only row take: a count of shared bytes, eight others, and a posting.
+const maxSingle = 1 + 8 + 1 + 5
+
+// distinct is the number of first pairs whose key is not that of the next one.
+func distinct(of []pair) int {
+	last := of[0].word
+	for i := 1; i < len(of); i++ {
+		word := of[i].word
+		if word == last {
+			return i - 1
+		}
+		last = word
+	}
+	return len(of)
+}
+
+// share appends different numbers behind the last one to the at bytes of keys, and returns how many these are then.
+//
+//go:noinline
+func share(keys []byte, at int, of []pair, last uint64) int {
+	for i := range of {
+		word := of[i].word
+		shared := bits.LeadingZeros64(word^last) / 8
+		key := keys[at : at+9]
+		key[0] = uint8(shared)
+		binary.BigEndian.PutUint64(key[1:9], word<<(8*shared&63))
+		at, last = at+9-shared, word
+	}
+	return at
+}
+
+// oneRows notes the rows of keys that have one.
+func (w *writer) oneRows(of []pair) {
+	from, posted := len(w.singles), 0
+	w.singles = slices.Grow(w.singles, len(of))[:from+len(of)]
+	rows := w.singles[from:]
+	for i := range of {
+		row := of[i].row()
+		rows[i] = row
+		posted += postedBytes(row)
+	}
+	w.asPosted, w.count = w.asPosted+posted, w.count+len(of)
+}
+
+// oneEachPosted is oneEach for a block in which a key has several rows.
+func (w *writer) oneEachPosted(batch []pair) (n int, err error) {
 	keys, last := w.keys.Buf, binary.BigEndian.Uint64(w.last)
 	for n < len(batch) && len(keys)+w.rest() < w.sizes.block {
 		word := batch[n].word
@@ -144,16 +217,16 @@ func (w *writer) several(key []byte, of []pair) error {
 
 // packRows appends rows in width bits each, least significant bit first, padded to a byte.
 func packRows(w *bytescan.Writer, rows []uint32, width uint) {
-	acc, have := uint64(0), uint(0)
+	size, from := (len(rows)*int(width)+7)/8, len(w.Buf)
+	out := slices.Grow(w.Buf, size+8)[:from+size+8]
+	acc, have, at := uint64(0), uint(0), from
 	for _, r := range rows {
-		acc |= uint64(r) << have
-		if have += width; have >= 32 {
-			w.U32(uint32(acc))
-			acc, have = acc>>32, have-32
-		}
+		acc |= uint64(r) << (have & 63)
+		binary.LittleEndian.PutUint64(out[at:], acc)
+		have += width
+		at += int(have / 8)
+		acc >>= have &^ 7 & 63
+		have %= 8
 	}
-	for ; have > 0; have -= min(have, 8) {
-		w.U8(uint8(acc))
-		acc >>= 8
-	}
+	w.Buf = out[:from+size]
 }
