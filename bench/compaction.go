@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -202,8 +201,7 @@ func mergeOne(path, expr string, sources []held, b held, ratio int) (held, error
 		return held{}, err
 	}
 	defer file.Close()
-	buffered := bufio.NewWriterSize(file, 1<<20)
-	w := bundle.NewWriter(buffered, bundle.BuildInfo{BuildID: "merged"})
+	w := bundle.NewWriter(file, bundle.BuildInfo{BuildID: "merged"})
 	part, m, err := sourcesFor(sources, b.files, ratio)
 	if err != nil {
 		return held{}, err
@@ -226,9 +224,6 @@ func mergeOne(path, expr string, sources []held, b held, ratio int) (held, error
 	}
 	placed, err := w.Close()
 	if err != nil {
-		return held{}, err
-	}
-	if err := buffered.Flush(); err != nil {
 		return held{}, err
 	}
 	data, err := os.Open(path)

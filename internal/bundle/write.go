@@ -1,9 +1,7 @@
 package bundle
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
-	"hash"
 	"io"
 	"math"
 	"strings"
@@ -34,6 +32,7 @@ type Written struct {
 // call returns it, and the bytes written are of no use.
 type Writer struct {
 	puffin *puffin.Writer
+	blocks blocks
 	info   BuildInfo
 	done   []Written
 	open   *body
@@ -47,13 +46,13 @@ type body struct {
 	props   map[string]string // of its blob; the digest is added before the footer is written
 	started bool              // its blob has begun
 	n       int64
-	crc     uint32
-	sha     hash.Hash
 }
 
-// NewWriter writes a bundle to w.
+// NewWriter writes a bundle to w, in blocks of 128 KiB; the last one when it is closed.
 func NewWriter(w io.Writer, info BuildInfo) *Writer {
-	return &Writer{puffin: puffin.NewWriter(w), info: info}
+	out := &Writer{blocks: blocks{w: w}, info: info}
+	out.puffin = puffin.NewWriter(&out.blocks)
+	return out
 }
 
 // Begin starts an artifact. The record's blob fields and checksum are the writer's to fill in; FilePath, the key that the
@@ -73,7 +72,7 @@ func (w *Writer) Begin(rec lineage.Record) (index.Sink, error) {
 	case len(w.done) == maxArtifacts:
 		return nil, w.fail(fault.New(fault.Exhausted, w.info.BuildID, "more than %d artifacts in one bundle", maxArtifacts))
 	}
-	w.open = &body{w: w, rec: rec, props: map[string]string{propIndex: rec.IndexID}, sha: sha256.New()}
+	w.open = &body{w: w, rec: rec, props: map[string]string{propIndex: rec.IndexID}}
 	return w.open, nil
 }
 
@@ -83,6 +82,7 @@ func (b *body) start() error {
 		return nil
 	}
 	b.started = true
+	b.w.blocks.begin()
 	fields := make([]int32, len(b.rec.Columns))
 	for i, c := range b.rec.Columns {
 		fields[i] = int32(c.FieldID)
@@ -104,8 +104,6 @@ func (b *body) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.w.puffin.Write(p)
-	b.sha.Write(p[:n])
-	b.crc = bytescan.ExtendCRC(b.crc, p[:n])
 	b.n += int64(n)
 	return n, b.w.fail(err)
 }
@@ -123,7 +121,7 @@ func (w *Writer) fail(err error) error {
 
 // End ends the artifact.
 func (w *Writer) End(root []byte) error {
-	b, blob, err := w.endBlob()
+	b, blob, sums, err := w.endBlob()
 	if err != nil {
 		return err
 	}
@@ -131,8 +129,8 @@ func (w *Writer) End(root []byte) error {
 		return w.fail(fault.New(fault.Exhausted, b.rec.IndexID, "root of %d bytes", len(root)))
 	}
 	out := Written{Placed: Placed{IndexID: b.rec.IndexID, BlobType: b.rec.BlobType}, RootBytes: root, Record: b.rec}
-	out.Body = lineage.Place{Off: blob.Offset, Len: blob.Length, CRC: b.crc}
-	b.sha.Sum(out.BodySHA256[:0])
+	out.Body = lineage.Place{Off: blob.Offset, Len: blob.Length, CRC: sums.crc}
+	sums.sha.Sum(out.BodySHA256[:0])
 	out.Record.BlobOffset, out.Record.BlobLength = blob.Offset, blob.Length
 	out.Record.IndexChecksum = hex.EncodeToString(out.BodySHA256[:])
 	encoded, err := lineage.Encode(&out.Record)
@@ -153,24 +151,24 @@ func (w *Writer) Abandon() error {
 		w.open = nil
 		return nil
 	}
-	_, _, err := w.endBlob()
+	_, _, _, err := w.endBlob()
 	return err
 }
 
-func (w *Writer) endBlob() (*body, puffin.Blob, error) {
+func (w *Writer) endBlob() (*body, puffin.Blob, *sums, error) {
 	if w.err != nil {
-		return nil, puffin.Blob{}, w.err
+		return nil, puffin.Blob{}, nil, w.err
 	}
 	if w.open == nil {
-		return nil, puffin.Blob{}, w.fail(fault.New(fault.Invalid, w.info.BuildID, "no artifact has begun"))
+		return nil, puffin.Blob{}, nil, w.fail(fault.New(fault.Invalid, w.info.BuildID, "no artifact has begun"))
 	}
 	b := w.open
 	if err := b.start(); err != nil {
-		return nil, puffin.Blob{}, err
+		return nil, puffin.Blob{}, nil, err
 	}
 	w.open = nil
 	blob, err := w.puffin.End()
-	return b, blob, w.fail(err)
+	return b, blob, w.blocks.end(), w.fail(err)
 }
 
 // Close writes lineage, roots and footer and returns the artifacts in the order in which they ended.
@@ -251,6 +249,8 @@ func (w *Writer) finish() error {
 	if w.info.TableUUID != "" {
 		props[propTable] = w.info.TableUUID
 	}
-	_, err := w.puffin.Finish(props)
-	return err
+	if _, err := w.puffin.Finish(props); err != nil {
+		return err
+	}
+	return fault.About("Puffin file", w.blocks.flush())
 }

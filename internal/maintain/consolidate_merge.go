@@ -1,7 +1,6 @@
 package maintain
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -188,8 +187,7 @@ func (m *consolidating) write(ctx context.Context, members []*member) (path stri
 			m.build.SnapshotID, m.build.Sequence = x.SnapshotID, x.Sequence
 		}
 	}
-	buffered := bufio.NewWriterSize(file, 1<<20)
-	m.out = bundle.NewWriter(buffered, bundle.BuildInfo{
+	m.out = bundle.NewWriter(file, bundle.BuildInfo{
 		BuildID: m.id, TableUUID: m.version.Table().UUID, SnapshotID: m.build.SnapshotID, Sequence: m.build.Sequence,
 	})
 	for _, d := range m.version.Indexes() {
@@ -205,9 +203,6 @@ func (m *consolidating) write(ctx context.Context, members []*member) (path stri
 		a := m.pending[i]
 		a.Body, a.Root, a.Lineage, a.BodySHA256, a.RootInline = p.Body, p.Root, p.Lineage, p.BodySHA256, p.RootBytes
 		m.build.Artifacts = append(m.build.Artifacts, a)
-	}
-	if err := buffered.Flush(); err != nil {
-		return "", 0, fault.Wrap(fault.Exhausted, file.Name(), err)
 	}
 	info, err := file.Stat()
 	if err != nil {
