@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -46,15 +47,26 @@ func (s *Source) Bytes(what string, at Span, buf []byte) ([]byte, error) {
 // Ahead reads units of a source that mostly follow each other, a window at a time.
 type Ahead struct {
 	from   *Source
-	window []byte
+	memory *[aheadWindow]byte
+	window []byte // in memory, or of its own where a unit is larger
 	at     int64
 }
 
 // aheadWindow is the bytes of a window.
 const aheadWindow = 128 << 10
 
-// NewAhead reads units of a source.
+var aheadPool = sync.Pool{New: func() any { return new([aheadWindow]byte) }}
+
+// NewAhead reads units of a source. Close it to let others have its memory.
 func NewAhead(s *Source) *Ahead { return &Ahead{from: s} }
+
+// Close ends the views that Unit gave.
+func (a *Ahead) Close() {
+	if a.memory != nil {
+		aheadPool.Put(a.memory)
+		a.memory, a.window = nil, nil
+	}
+}
 
 // Unit is Source.Unit; the bytes are a view that the next call ends.
 func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
@@ -62,6 +74,12 @@ func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
 		return nil, Broken(what, "%d bytes at %d of a body of %d", u.Len, u.Off, a.from.Size)
 	}
 	if u.Off < a.at || u.Off+u.Len > a.at+int64(len(a.window)) {
+		if a.memory == nil {
+			a.memory = aheadPool.Get().(*[aheadWindow]byte)
+		}
+		if cap(a.window) < aheadWindow {
+			a.window = a.memory[:0]
+		}
 		var err error
 		if a.window, err = a.from.Bytes(what, Span{Off: u.Off, Len: min(max(aheadWindow, u.Len), a.from.Size-u.Off)}, a.window[:0]); err != nil {
 			return nil, err
@@ -75,6 +93,7 @@ func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
 // CopyUnits copies a whole body that consists of the units, in order and without gaps.
 func CopyUnits(what string, from *Source, units []Unit, body Sink) error {
 	read, at := NewAhead(from), int64(0)
+	defer read.Close()
 	for _, u := range units {
 		if u.Len == 0 {
 			continue

@@ -23,6 +23,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		return nil, "", err
 	}
 	x := &merger{layout: layout{sizes: k.orDefault(), enc: enc, ofList: index.OfList(spec.Columns[0]), rows: spec.Rows}, sources: sources, m: m, along: m.Stretches(), of: make([]int, len(sources))}
+	defer x.close()
 	if reason, err := x.open(); reason != "" || err != nil {
 		return nil, reason, err
 	}
@@ -58,6 +59,12 @@ func (x *merger) open() (reason string, err error) {
 		x.values = append(x.values, &dictionary{reader: r, from: &x.sources[i], source: i})
 	}
 	return reason, err
+}
+
+func (x *merger) close() {
+	for _, a := range x.sets {
+		a.Close()
+	}
 }
 
 // copyWhole copies an artifact whose rows stay where they are.

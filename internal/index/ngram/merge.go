@@ -26,6 +26,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 		if s.folding != unicode.Version {
 			return nil, "the texts of an artifact were folded by another version of Unicode", nil
 		}
+		defer s.postings.Close()
 		j.sources = append(j.sources, s)
 	}
 	if reason, err := j.trigrams(); reason != "" || err != nil {
