@@ -2,6 +2,7 @@ package skomer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/skomerdb/skomer/internal/fault"
@@ -84,14 +85,20 @@ func (t *Table) Rollback(ctx context.Context, version uint64) (*Status, error) {
 }
 
 // Recover makes an overlay usable again of which the newest version, or a part of it, is damaged: the newest readable state
-// becomes the newest version. What was lost is scanned until the next sync.
+// becomes the newest version. What was lost is scanned until the next sync. Where that state is from before an erasure, only the declarations of its
+// indexes come back; a warning of the status says so.
 func (t *Table) Recover(ctx context.Context) (*Status, error) {
 	v, err := t.overlay.Recover(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.saw(v)
-	return t.Status(ctx)
+	s, err := t.Status(ctx)
+	if err == nil && v.ErasedIn() == v.Number() {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("values were erased after what could still be read was written: nothing of it is used any more; "+
+			"skomer erase %s --snapshot-gone deletes what is left of it", t.name))
+	}
+	return s, err
 }
 
 // minKey is the least length of an overlay key.

@@ -143,7 +143,7 @@ func (w *cleaning) purgeAll(ctx context.Context) error {
 
 // everything is all objects of Skomer, payloads first, then lists, then the given versions from the oldest on.
 func (w *cleaning) everything(ctx context.Context, versions []overlay.Object) []doom {
-	folders := map[string]bool{"inflight": true}
+	folders := map[string]bool{"inflight": true, overlay.MarksFolder: true}
 	for _, f := range own {
 		folders[f] = true
 	}

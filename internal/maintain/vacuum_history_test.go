@@ -44,7 +44,9 @@ func scenario(t *testing.T) *world {
 
 // payloads is all objects but chunks, whose number depends on how often a commit was tried.
 func (w *world) payloads() []string {
-	return slices.DeleteFunc(w.objects(), func(key string) bool { return strings.HasPrefix(key, "chunks/") })
+	return slices.DeleteFunc(w.objects(), func(key string) bool {
+		return strings.HasPrefix(key, "chunks/") || strings.HasPrefix(key, overlay.MarksFolder+"/")
+	})
 }
 
 // TestAVacuumThatIsCutShortLosesNothing fails each operation of a vacuum in turn, before and after it happens, and runs again.

@@ -26,7 +26,7 @@ const (
 	reasonMask    = "mask"
 	reasonForeign = "not written by Skomer"
 	reasonVersion = "version"
-	reasonOwn     = "declaration or head"
+	reasonOwn     = "declaration, head or mark"
 	reasonShared  = "in bundles with artifacts of other indexes"
 )
 
@@ -78,7 +78,7 @@ func (w *cleaning) keep(d *doom, folders map[string]bool, revoked []string) stri
 	switch {
 	case d.place == "versions":
 		return reasonVersion
-	case d.place == "inflight" || d.Key == w.Overlay.Prefix()+"/"+overlay.HeadName:
+	case d.place == "inflight" || d.place == overlay.MarksFolder || d.Key == w.Overlay.Prefix()+"/"+overlay.HeadName:
 		return reasonOwn
 	case d.place == "" || !folders[d.place]:
 		return reasonForeign

@@ -132,10 +132,7 @@ func (b *body) encode(key []byte) ([]byte, error) {
 	for i := range b.lists {
 		b.lists[i].encode(&w)
 	}
-	w.Uvarint(uint64(len(b.erased)))
-	for _, k := range b.erased {
-		w.Bytes(k[:])
-	}
+	b.erased.encode(&w)
 	if len(key) > 0 {
 		b.signed = w.Buf
 		b.mac = macOf(key, b.signed)
@@ -201,6 +198,13 @@ func parseBody(name string, raw []byte) (*body, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+func (s erasedSet) encode(w *bytescan.Writer) {
+	w.Uvarint(uint64(len(s)))
+	for _, k := range s {
+		w.Bytes(k[:])
+	}
 }
 
 func parseErased(r *bytescan.Reader) erasedSet {

@@ -131,6 +131,9 @@ func (o *Overlay) attempt(ctx context.Context, planned, base *Version, puts *chu
 	if err != nil {
 		return nil, err
 	}
+	if err := d.mark(ctx); err != nil {
+		return nil, notConflict(err)
+	}
 	if err := o.putVersion(ctx, b, raw); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +103,25 @@ func TestGoldenStub(t *testing.T) {
 		bad := append([]byte(nil), raw...)
 		bad[8+at] ^= 1
 		_, err := parseStub("x", bad)
+		require.Error(t, err)
+	}
+}
+
+func TestGoldenMark(t *testing.T) {
+	one, two := fileID(1), fileID(2)
+	erased := erasedSet{one.eraseKey(), two.eraseKey()}
+	slices.SortFunc(erased, compareEraseKeys)
+	raw := encodeMark(erased)
+	golden(t, "mark.hex", raw)
+	back, err := parseMark("x", raw)
+	require.NoError(t, err)
+	require.Equal(t, erased, back)
+	for at := range raw {
+		bad := append([]byte(nil), raw...)
+		bad[at] ^= 1
+		_, err := parseMark("x", bad)
+		require.Error(t, err)
+		_, err = parseMark("x", raw[:at])
 		require.Error(t, err)
 	}
 }

@@ -12,6 +12,9 @@ import (
 // Recover makes an overlay writable again whose newest version is damaged, or frees it of chunks and lists that are, as Verify finds them: the newest
 // readable version, without the chunks that are lost for good, becomes a new version. It refuses when the trouble may
 // pass or a newer Skomer wrote it. What was lost is unindexed until the next sync.
+//
+// It never brings back what was erased: where an erasure came after the newest readable version, the new one declares the same indexes, knows
+// what was erased, has no artifact and no derived object, and ends all versions before it, as ErasedIn tells.
 func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	number, err := o.newestNumber(ctx)
 	if err != nil {
@@ -24,7 +27,11 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	if good.number == number && len(good.warnings) == 0 {
+	erased, behind, err := o.erasedSince(ctx, good)
+	if err != nil {
+		return nil, err
+	}
+	if good.number == number && len(good.warnings) == 0 && !behind {
 		return good, nil
 	}
 	if err := o.mayFollow(good); err != nil {
@@ -34,15 +41,10 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	d.header.Version = number + 1
 	d.header.Lowered = number + 1
 	b := &body{header: d.header, erased: d.erased}
-	for i, c := range good.body.chunks {
-		if good.views[i].chunk != nil {
-			b.chunks = append(b.chunks, c)
-		}
-	}
-	for i, c := range good.body.lists {
-		if good.lists[i] != nil {
-			b.lists = append(b.lists, c)
-		}
+	if behind {
+		b.erased, b.header.ErasedIn, b.header.Expired = erased, number+1, number
+	} else {
+		b.keep(good)
 	}
 	raw, err := b.encode(o.opts.Key)
 	if err != nil {
@@ -56,6 +58,20 @@ func (o *Overlay) Recover(ctx context.Context) (*Version, error) {
 	o.remember(v)
 	o.head.write(o, v)
 	return v, nil
+}
+
+// keep takes over the chunks and lists of a version that could be read.
+func (b *body) keep(good *Version) {
+	for i, c := range good.body.chunks {
+		if good.views[i].chunk != nil {
+			b.chunks = append(b.chunks, c)
+		}
+	}
+	for i, c := range good.body.lists {
+		if good.lists[i] != nil {
+			b.lists = append(b.lists, c)
+		}
+	}
 }
 
 // newestReadable walks back from version number.

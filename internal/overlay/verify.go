@@ -8,7 +8,7 @@ import (
 )
 
 // Verify reads the body of a version and its lists again, every byte of them and nothing from memory, and returns the lists that are not
-// what was written. A body that is damaged is an error, and so is trouble that may pass. A version that expired meanwhile has nothing to
+// what was written, and the mark of an erasure that the version knows nothing of. A body that is damaged is an error, and so is trouble that may pass. A version that expired meanwhile has nothing to
 // verify.
 func (o *Overlay) Verify(ctx context.Context, number uint64) ([]Warning, error) {
 	v, err := o.loadWhole(ctx, number)
@@ -23,7 +23,12 @@ func (o *Overlay) Verify(ctx context.Context, number uint64) ([]Warning, error) 
 	if v.broken != nil {
 		return nil, fault.About(o.key("versions", versionName(number)), v.broken)
 	}
-	return lostParts(v.warnings)
+	lost, err := lostParts(v.warnings)
+	if err != nil {
+		return nil, err
+	}
+	marks, err := o.lostErasure(ctx, v)
+	return append(lost, marks...), err
 }
 
 // loadWhole is load with all lists from the store, and with the parts of them that no query needs: a list of which any part is damaged is
