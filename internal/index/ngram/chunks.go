@@ -53,9 +53,7 @@ func (c *chunks) next() (k chunk, ok bool) {
 	k = chunk{base: c.base, number: c.number, seam: seam, bits: head&1 == 1, from: r.Offset()}
 	if k.bits {
 		k.data = r.Bytes(chunkBitmap)
-		for i := 0; i < len(k.data); i += 8 {
-			k.rows += bits.OnesCount64(binary.LittleEndian.Uint64(k.data[i:]))
-		}
+		k.rows = bitsIn(k.data)
 	} else {
 		k.rows = r.Count(chunkRows-1, 0) + 1
 		k.data = c.packed(k.rows)
@@ -63,6 +61,61 @@ func (c *chunks) next() (k chunk, ok bool) {
 	k.end = r.Offset()
 	c.number++
 	return k, r.Err() == nil
+}
+
+// skim passes over the next chunks that have no seam and end at or before row end, and returns how many rows they have. It leaves to next
+// what is damaged and what it does not know at a glance.
+func (c *chunks) skim(end uint64) (rows int) {
+	if c.r.Err() != nil || end < c.base {
+		return 0
+	}
+	b, at, number := c.b[c.r.Offset():], 0, c.number
+	last := (end - c.base) / chunkRows // number of the first one that ends behind it
+	for at < len(b) && b[at] < 0x80 {
+		next, n, size := number+uint64(b[at]>>1), 0, 0
+		if next >= last {
+			break
+		}
+		if b[at]&1 == 1 {
+			if size = chunkBitmap; len(b)-at-1 < size {
+				break
+			}
+			n = bitsIn(b[at+1:][:size])
+		} else if n, size = packedSize(b[at+1:]); size == 0 {
+			break
+		}
+		at, number, rows = at+1+size, next+1, rows+n
+	}
+	c.r.Bytes(at)
+	c.number = number
+	return rows
+}
+
+// packedSize is the rows and the bytes, behind its head, of a packed chunk; 0 bytes: it is none.
+func packedSize(b []byte) (rows, size int) {
+	head, at := binary.Uvarint(b)
+	if at <= 0 || head >= chunkRows {
+		return 0, 0
+	}
+	rows = int(head) + 1
+	for left := rows; left > 0; left -= packRows {
+		if at >= len(b) || b[at] > 16 {
+			return 0, 0
+		}
+		at += 1 + (min(left, packRows)*int(b[at])+7)/8
+	}
+	if at > len(b) {
+		return 0, 0
+	}
+	return rows, at
+}
+
+// bitsIn counts bits.
+func bitsIn(b []byte) (n int) {
+	for i := 0; i < len(b); i += 8 {
+		n += bits.OnesCount64(binary.LittleEndian.Uint64(b[i:]))
+	}
+	return n
 }
 
 // packed is the bytes of the packed gaps of n rows.

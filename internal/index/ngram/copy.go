@@ -1,6 +1,7 @@
 package ngram
 
 import (
+	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
 )
 
@@ -14,10 +15,11 @@ type copier struct {
 	end     uint64 // no row that comes lies below
 	scratch []uint32
 
-	// Chunks of one numbering within the stretch at hand, that are not written yet.
-	pending     int // rows of them
-	first, last chunk
-	few         []chunk // all of them, while they are not worth a copy
+	// Chunks of one numbering within the stretch at hand, that are not written yet: those from the first one to just before the next.
+	pending int // rows of them
+	first   chunk
+	to      int    // where their bytes end
+	number  uint64 // after the last one
 }
 
 // run is chunks of one numbering that follow each other.
@@ -45,7 +47,13 @@ func (c *copier) copy(b []byte, want uint32) error {
 		switch end := min(k.start()+chunkRows, uint64(c.size)); {
 		case len(c.along) == 0 || end <= uint64(c.along[0].Old.Start): // its rows are gone
 		case uint64(c.along[0].Old.Start) <= k.start() && end <= uint64(c.along[0].Old.End):
-			c.keep(&k)
+			if c.pending == 0 {
+				c.first = k
+			}
+			more := c.list.skim(min(uint64(c.along[0].Old.End), uint64(c.size)))
+			n, c.pending = n+more, c.pending+k.rows+more
+			c.to, c.number = c.list.r.Offset(), c.list.number
+			c.end = c.list.base + (c.number-1)*chunkRows + 1
 		default:
 			c.settle()
 			c.move(&k)
@@ -58,17 +66,6 @@ func (c *copier) copy(b []byte, want uint32) error {
 	return r.Done()
 }
 
-// keep adds a chunk to the pending ones.
-func (c *copier) keep(k *chunk) {
-	if c.pending == 0 {
-		c.first = *k
-	}
-	if c.pending < c.least {
-		c.few = append(c.few, *k)
-	}
-	c.pending, c.last = c.pending+k.rows, *k
-}
-
 // turnTo makes the stretch at hand one that holds a row or what follows it.
 func (c *copier) turnTo(row uint64) {
 	for len(c.along) > 0 && uint64(c.along[0].Old.End) <= row {
@@ -77,13 +74,17 @@ func (c *copier) turnTo(row uint64) {
 	}
 }
 
-// settle writes the pending chunks.
+// settle writes the pending chunks, row by row where they are not worth a copy.
 func (c *copier) settle() {
-	few, rows := c.few, c.pending
-	c.few, c.pending = few[:0], 0
+	rows := c.pending
+	if c.pending = 0; rows == 0 {
+		return
+	}
 	if rows < c.least {
-		for i := range few {
-			c.move(&few[i])
+		few := chunks{b: c.list.b[:c.to], r: bytescan.NewReader(name+" posting", c.list.b[:c.to]), base: c.first.base, number: c.first.number + 1}
+		few.r.Bytes(c.first.end)
+		for k, ok := c.first, true; ok; k, ok = few.next() {
+			c.move(&k)
 		}
 		return
 	}
@@ -92,7 +93,7 @@ func (c *copier) settle() {
 		form = 1
 	}
 	at := &c.along[0]
-	c.out.copy(at.To+uint32(c.first.start())-at.Old.Start, &run{form, c.list.b[c.first.from:c.last.end], uint32(c.last.number - c.first.number + 1), uint32(rows)})
+	c.out.copy(at.To+uint32(c.first.start())-at.Old.Start, &run{form, c.list.b[c.first.from:c.to], uint32(c.number - c.first.number), uint32(rows)})
 }
 
 // move writes the rows of a chunk one by one.

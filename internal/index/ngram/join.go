@@ -80,7 +80,6 @@ type joining struct {
 	limit   int64
 	held    [][]byte // by source: the posting of the trigram at hand
 	moved   []uint32 // rows of the trigram at hand
-	few     []chunk
 }
 
 // trigrams writes the postings of all sources.
@@ -155,9 +154,9 @@ func (j *joining) copyRows() error {
 			continue
 		}
 		s := j.sources[i]
-		c := copier{along: along, size: s.rows, least: j.out.sizes.copied, out: &j.out.posting, few: j.few, scratch: j.moved}
+		c := copier{along: along, size: s.rows, least: j.out.sizes.copied, out: &j.out.posting, scratch: j.moved}
 		err := c.copy(j.held[i], s.entries[s.at].rows)
-		if j.few, j.moved = c.few, c.scratch; err != nil {
+		if j.moved = c.scratch; err != nil {
 			return err
 		}
 	}
