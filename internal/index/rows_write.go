@@ -163,6 +163,12 @@ func (w *RowsWriter) Append(out *bytescan.Writer) {
 	out.Bytes(w.body)
 }
 
+// Bytes ends the set and writes it to scratch, whose bytes it returns.
+func (w *RowsWriter) Bytes(scratch *bytescan.Writer) []byte {
+	w.Append(scratch)
+	return scratch.Buf
+}
+
 func uvarintLen(x uint64) int { return (bits.Len64(x|1) + 6) / 7 }
 
 // markList sets the bits of listed ranges, the first of which follows row at.

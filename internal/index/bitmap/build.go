@@ -175,7 +175,7 @@ func (b *builder) writeValues(body index.Sink) ([]valueRows, error) {
 	out := make([]valueRows, 0, len(b.values))
 	for _, number := range b.distinct.Ascending() {
 		w := b.values[number]
-		v, err := b.write(body, b.distinct.Key(number), w.Count(), w.Append)
+		v, err := b.write(body, b.distinct.Key(number), w.Count(), w.Bytes)
 		if err != nil {
 			return nil, err
 		}

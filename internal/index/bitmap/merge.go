@@ -1,7 +1,6 @@
 package bitmap
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -41,7 +40,6 @@ type merger struct {
 	layout
 	sources []index.Source
 	m       *index.OrdinalMap
-	readers []*reader
 	values  []*dictionary
 	sets    []*index.Ahead    // of the sources
 	along   [][]index.Stretch // the map, unless it is none of few long stretches
@@ -50,13 +48,13 @@ type merger struct {
 }
 
 func (x *merger) open() (reason string, err error) {
-	x.readers, x.enc, reason, err = index.OpenSources(name, x.sources, x.enc, open, func(r *reader) (index.Encoding, int64) { return r.enc, r.bodySize })
-	for i, r := range x.readers {
-		if r.ofList != x.ofList {
+	x.values, x.enc, reason, err = index.OpenSources(name, x.sources, x.enc, openDictionary, func(d *dictionary) (index.Encoding, int64) { return d.enc, d.bodySize })
+	for i, d := range x.values {
+		if d.ofList != x.ofList {
 			return "an artifact is of lists and another of values", nil
 		}
+		d.from, d.source = &x.sources[i], i
 		x.sets = append(x.sets, index.NewAhead(&x.sources[i]))
-		x.values = append(x.values, &dictionary{reader: r, from: &x.sources[i], source: i})
 	}
 	return reason, err
 }
@@ -70,7 +68,7 @@ func (x *merger) close() {
 // copyWhole copies an artifact whose rows stay where they are.
 func (x *merger) copyWhole(body index.Sink) ([]byte, string, error) {
 	var units []index.Unit
-	r := x.readers[0]
+	r := x.values[0]
 	err := x.eachKey(func(_ []byte, of []held) error {
 		units = append(units, of[0].rows.unit)
 		return nil
@@ -88,7 +86,7 @@ func (x *merger) copyWhole(body index.Sink) ([]byte, string, error) {
 // fits tells whether the values are too many together. Where rows are gone, values may be gone with them: then only the data knows.
 func (x *merger) fits(values int) (tooMany bool, reason string, err error) {
 	gone := false
-	for i, r := range x.readers {
+	for i, r := range x.values {
 		tooMany = tooMany || r.tooMany
 		gone = gone || x.m.Kept(i, rowset.Range{End: r.rows}) < r.rows
 	}
@@ -123,7 +121,7 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 				return nil
 			}
 			x.layout.pieces = rows.inPieces() || x.layout.pieces
-			v, err := x.layout.write(body, string(key), rows.count, rows.append)
+			v, err := x.layout.write(body, string(key), rows.count, rows.bytes)
 			sets = append(sets, v)
 			return err
 		})
@@ -137,9 +135,9 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 		kinds = kinds[:1]
 	}
 	for _, of := range kinds {
-		list := make([]index.Unordered, len(x.readers))
-		for i, r := range x.readers {
-			list[i] = of(r)
+		list := make([]index.Unordered, len(x.values))
+		for i, r := range x.values {
+			list[i] = of(r.reader)
 		}
 		merged, reason, err := index.MergeUnordered(name, x.sources, x.m, list)
 		if reason != "" || err != nil {
@@ -156,11 +154,16 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 
 // rowsOf is the new rows of a value: copied and spliced, or written as they come while these ascend, else gathered first.
 func (x *merger) rowsOf(of []held) (*setWriter, error) {
-	out, end := &x.out, uint32(0)
-	out.reset()
+	x.out.reset()
 	if x.along != nil {
-		return out, x.splice(of)
+		return &x.out, x.splice(of)
 	}
+	return &x.out, x.gather(of)
+}
+
+// gather writes the new rows of a value run by run.
+func (x *merger) gather(of []held) error {
+	out, end := &x.out, uint32(0)
 	var gathered *index.Rows
 	visit := func(_, to rowset.Range) {
 		if gathered == nil && to.Start < end {
@@ -172,16 +175,16 @@ func (x *merger) rowsOf(of []held) (*setWriter, error) {
 		end = to.End
 	}
 	if err := x.eachRun(of, visit); err != nil || gathered == nil {
-		return out, err
+		return err
 	}
 	if err := x.eachRun(of, func(_, to rowset.Range) { gathered.Add(to) }); err != nil {
-		return nil, err
+		return err
 	}
 	out.reset()
 	for _, r := range gathered.Set().Ranges() {
 		out.add(r)
 	}
-	return out, nil
+	return nil
 }
 
 // splice writes the new rows of a value stretch by stretch.
@@ -196,7 +199,7 @@ func (x *merger) splice(of []held) error {
 			continue
 		}
 		h := &of[i-1]
-		all := x.readers[h.source].rows
+		all := x.values[h.source].rows
 		if h.rows.count == all {
 			for _, m := range along {
 				x.out.add(rowset.Range{Start: m.To, End: m.To + m.Old.Len()})
@@ -217,7 +220,7 @@ func (x *merger) splice(of []held) error {
 // eachRun visits the new rows of a value, source by source.
 func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 	for _, h := range of {
-		all := x.readers[h.source].rows
+		all := x.values[h.source].rows
 		if h.rows.count == all {
 			x.m.Each(h.source, rowset.Range{End: all}, visit)
 			continue
@@ -237,121 +240,4 @@ func (x *merger) eachRun(of []held, visit func(_, to rowset.Range)) error {
 type held struct {
 	source int
 	rows   rowSet
-}
-
-// eachKey visits the values of all sources in key order. The key is a view that the next one ends.
-func (x *merger) eachKey(visit func(key []byte, of []held) error) error {
-	heads := make([]*dictionary, 0, len(x.values))
-	for _, d := range x.values {
-		ok, err := d.start()
-		if err != nil {
-			return err
-		}
-		if ok {
-			heads = append(heads, d)
-		}
-	}
-	var of []held
-	var key []byte
-	for len(heads) > 0 {
-		least := heads[0].key()
-		for _, d := range heads[1:] {
-			if k := d.key(); bytes.Compare(k, least) < 0 {
-				least = k
-			}
-		}
-		key = append(key[:0], least...)
-		of = of[:0]
-		left := 0
-		for i, d := range heads {
-			if bytes.Equal(d.key(), key) {
-				of = append(of, held{d.source, d.rows[d.at]})
-				ok, err := d.next()
-				if err != nil {
-					return err
-				}
-				if !ok {
-					continue
-				}
-			}
-			if left < i {
-				heads[left] = d
-			}
-			left++
-		}
-		heads = heads[:left]
-		if err := visit(key, of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dictionary reads the values of a source in order, page by page.
-type dictionary struct {
-	*reader
-	from   *index.Source
-	source int
-	page   int // the next one
-	at     int
-	keys   []byte // of the page
-	ends   []int  // where each of them ends
-	rows   []rowSet
-	unit   []byte
-	last   []byte
-}
-
-// key is a view that the next page ends.
-func (d *dictionary) key() []byte {
-	from := 0
-	if d.at > 0 {
-		from = d.ends[d.at-1]
-	}
-	return d.keys[from:d.ends[d.at]]
-}
-
-// start moves to the first value; ok is false where there is none.
-func (d *dictionary) start() (ok bool, err error) {
-	if d.at = 0; d.page == 1 {
-		return len(d.ends) > 0, nil // its page is at hand
-	}
-	d.page = 0
-	return d.nextPage()
-}
-
-// next moves to the next value; ok is false after the last.
-func (d *dictionary) next() (ok bool, err error) {
-	if d.at++; d.at < len(d.ends) {
-		return true, nil
-	}
-	d.at--
-	d.last = append(d.last[:0], d.key()...)
-	if ok, err = d.nextPage(); ok && bytes.Compare(d.key(), d.last) <= 0 {
-		return false, index.Broken(name+" page", "page %d does not go on after the one before", d.page-1)
-	}
-	return ok, err
-}
-
-func (d *dictionary) nextPage() (ok bool, err error) {
-	r, n := (*bytescan.Reader)(nil), 0
-	switch {
-	case d.inline != nil && d.page == 0:
-		r, n = bytescan.NewReader(name+" dictionary", d.inline), d.values
-	case d.page < len(d.pages):
-		p := d.pages[d.page]
-		if d.unit, err = d.from.Unit(name+" page", p.unit, d.unit); err != nil {
-			return false, err
-		}
-		r, n = bytescan.NewReader(name+" page", d.unit), p.values
-	default:
-		return false, nil
-	}
-	d.page++
-	d.at, d.rows, d.keys, d.ends = 0, slices.Grow(d.rows[:0], n), slices.Grow(d.keys[:0], r.Left()), slices.Grow(d.ends[:0], n)
-	d.readPage(r, n, func(key []byte) bool {
-		d.keys = append(d.keys, key...)
-		d.ends = append(d.ends, len(d.keys))
-		return true
-	}, func(s rowSet, _ bool) { d.rows = append(d.rows, s) })
-	return len(d.ends) > 0, r.Done()
 }

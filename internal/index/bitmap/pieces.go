@@ -56,7 +56,7 @@ func miscounted(n int64, want uint32) error {
 // setWriter writes the row set of a value of a merge, in pieces where those of sources are copied. Rows come in ascending order.
 type setWriter struct {
 	count  int64
-	pieces bytescan.Writer // finished ones
+	pieces bytescan.Writer // the row set, as far as pieces of it are finished
 	end    uint32          // of the rows of the last one
 	open   index.RowsWriter
 	base   uint32 // of the rows of open, if there are any
@@ -140,6 +140,9 @@ func (w *setWriter) close() {
 }
 
 func (w *setWriter) put(base, rows uint32, set []byte) {
+	if !w.inPieces() {
+		w.pieces.U8(inPieces)
+	}
 	w.pieces.Uvarint(uint64(base - w.end))
 	w.pieces.Uvarint(uint64(rows))
 	w.pieces.Uvarint(uint64(len(set)))
@@ -150,13 +153,12 @@ func (w *setWriter) put(base, rows uint32, set []byte) {
 // inPieces reports whether a piece is finished: then the row set is in pieces.
 func (w *setWriter) inPieces() bool { return len(w.pieces.Buf) > 0 }
 
-// append ends the row set and writes it.
-func (w *setWriter) append(out *bytescan.Writer) {
+// bytes ends the row set and returns it, in scratch or as a view that the next one ends.
+func (w *setWriter) bytes(scratch *bytescan.Writer) []byte {
 	if !w.inPieces() {
-		w.open.Append(out)
-		return
+		w.open.Append(scratch)
+		return scratch.Buf
 	}
 	w.close()
-	out.U8(inPieces)
-	out.Bytes(w.pieces.Buf)
+	return w.pieces.Buf
 }

@@ -113,7 +113,7 @@ func TestPiecesAreWhatIsMovedRowByRow(t *testing.T) {
 				plain++
 			}
 			var out bytescan.Writer
-			w.append(&out)
+			out.Buf = slices.Clone(w.bytes(&out))
 			merged.bytes = out.Buf
 			found := index.NewRows(merged.size)
 			err := rowSet{count: uint32(len(merged.rows))}.visit(merged.bytes, merged.size, func(x rowset.Range) { found.Add(x) })
@@ -152,7 +152,7 @@ func TestPiecesUpToTheLastOrdinal(t *testing.T) {
 					t.Fatalf("in pieces %v, %v", w.inPieces(), err)
 				}
 				var b bytescan.Writer
-				w.append(&b)
+				b.Buf = slices.Clone(w.bytes(&b))
 				var got []uint32
 				err = rowSet{count: uint32(len(want))}.visit(b.Buf, end, func(x rowset.Range) {
 					for row := x.Start; row < x.End; row++ {

@@ -9,14 +9,15 @@ import (
 
 // Open parses a root of at most 2 MiB, which it keeps, into at most 2 MiB beside it.
 func (Kind) Open(root []byte, rows uint32) (index.Reader, error) {
-	x, err := open(root, rows)
+	x, err := open(root, rows, nil)
 	if err != nil {
 		return nil, err
 	}
 	return x, nil
 }
 
-func open(root []byte, rows uint32) (*reader, error) {
+// open parses a root and leaves a page that lives in it to d, unless that is nil.
+func open(root []byte, rows uint32, d *dictionary) (*reader, error) {
 	r, enc, err := index.OpenRoot(name, root, version, maxRoot)
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func open(root []byte, rows uint32) (*reader, error) {
 	if without := uint64(x.nulls.Count) + uint64(x.nans.Count); r.Err() == nil && without > uint64(rows) {
 		r.Fail("%d null and NaN rows of %d", without, rows)
 	} else if x.ofList || without < uint64(rows) {
-		x.readDictionary(r, root)
+		x.readDictionary(r, root, d)
 	}
 	if err := r.Done(); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ type rowSet struct {
 	unit  index.Unit
 }
 
-func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
+func (x *reader) readDictionary(r *bytescan.Reader, root []byte, d *dictionary) {
 	listed := r.Count(maxCap+1, 0)
 	if listed == 1 && !x.ofList {
 		r.Fail("no value in rows that have one")
@@ -89,7 +90,11 @@ func (x *reader) readDictionary(r *bytescan.Reader, root []byte) {
 			r.Fail("%d bytes with the dictionary inside, above the limit of %d", len(root), inlineRoot)
 		}
 		from, sum := r.Offset(), uint64(x.nulls.Count)+uint64(x.nans.Count)
-		x.readPage(r, x.values, func([]byte) bool { return true }, func(s rowSet, _ bool) { sum += uint64(s.count) })
+		if d != nil {
+			sum += d.read(x, r, x.values)
+		} else {
+			x.readPage(r, x.values, func([]byte) bool { return true }, func(s rowSet, _ bool) { sum += uint64(s.count) })
+		}
 		if r.Err() == nil {
 			x.inline = root[from:r.Offset()]
 			if sum != uint64(x.rows) && !x.ofList {

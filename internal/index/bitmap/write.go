@@ -30,13 +30,12 @@ type valueRows struct {
 // maxChunk bounds the bytes of a chunk of a row set.
 const maxChunk = 8<<10 + 8
 
-// write writes the row set of a value, which appendSet appends.
-func (l *layout) write(body index.Sink, key string, count int64, appendSet func(*bytescan.Writer)) (v valueRows, err error) {
+// write writes the row set of a value, which set gives.
+func (l *layout) write(body index.Sink, key string, count int64, set func(scratch *bytescan.Writer) []byte) (v valueRows, err error) {
 	v = valueRows{key: key, count: count, unit: index.Unit{Span: index.Span{Off: body.Offset()}}}
 	if v.count < int64(l.rows) {
 		l.set.Buf = l.set.Buf[:0]
-		appendSet(&l.set)
-		v.unit, err = index.WriteUnit(body, l.set.Buf)
+		v.unit, err = index.WriteUnit(body, set(&l.set))
 	}
 	return v, err
 }
