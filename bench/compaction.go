@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -91,6 +92,9 @@ func compactOne(ctx context.Context, old, now, expr string, ratio int) (spent, e
 		// Merges are short: the median of five counts, so that a pause of the machine does not.
 		var wall, cpu []float64
 		for range 5 {
+			if err := removeMerged(old, len(own)); err != nil {
+				return spent{}, err
+			}
 			clock := startClock()
 			if merged, err = mergeInto(ctx, old, expr, sources, own, ratio); err != nil {
 				return spent{}, err
@@ -187,11 +191,25 @@ func mergeInto(ctx context.Context, dir, expr string, sources, built []held, rat
 	g.SetLimit(2)
 	for i, b := range built {
 		g.Go(func() (err error) {
-			out[i], err = mergeOne(filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i)), expr, sources, b, ratio)
+			out[i], err = mergeOne(mergedPath(dir, i), expr, sources, b, ratio)
 			return err
 		})
 	}
 	return out, g.Wait()
+}
+
+func mergedPath(dir string, i int) string {
+	return filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i))
+}
+
+// removeMerged lets merges write new files, as builds do: cutting a file waits until what was written to it last is on the disk.
+func removeMerged(dir string, n int) error {
+	for i := range n {
+		if err := os.Remove(mergedPath(dir, i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // mergeOne merges the sources of what a built artifact is of into a bundle.
