@@ -36,14 +36,13 @@ func TestKilledConsolidation(t *testing.T) {
 	planned, err := s.open(t).Consolidate(ctx, true)
 	require.NoError(t, err)
 	require.Equal(t, 1, planned.Merges)
-	s.settle()
 	before := contents(t, s.overlays())
 	where, err := filepath.Glob(filepath.Join(s.overlays(), "*"))
 	require.NoError(t, err)
 	kills := map[bool]int{}
 	for _, after := range []bool{false, true} {
 		for nth := int64(1); ; nth++ {
-			s.settle()
+			settle(s.overlays())
 			require.NoError(t, os.RemoveAll(s.overlays()))
 			for path, raw := range before {
 				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))

@@ -1,12 +1,9 @@
 package skomer_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,19 +17,11 @@ func TestEraseForgetsThePathsOfRefusedFiles(t *testing.T) {
 	ctx := context.Background()
 	const value = "name=jo.doe"
 	names := func(root string) (out []string) {
-		require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // a head in the making
-			}
-			if bytes.Contains(raw, []byte(value)) {
+		for path, raw := range contents(t, root) {
+			if strings.Contains(raw, value) {
 				out = append(out, path)
 			}
-			return err
-		}))
+		}
 		return out
 	}
 	for name, o := range map[string]skomer.EraseOptions{

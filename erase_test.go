@@ -1,12 +1,11 @@
 package skomer_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,14 +22,9 @@ import (
 // below counts a value in the files of a folder.
 func below(t *testing.T, root, value string) (n int) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		n += bytes.Count(raw, []byte(value))
-		return err
-	}))
+	for _, raw := range contents(t, root) {
+		n += strings.Count(raw, value)
+	}
 	return n
 }
 

@@ -18,9 +18,11 @@ import (
 	"github.com/skomerdb/skomer/internal/store/local"
 )
 
-// contents is every file below a folder.
+// contents is the bytes of every file below a folder, by path, once the heads of tracked tables are written. What other processes are
+// about to replace is left out.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
+	settle(dir)
 	out := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.HasSuffix(path, ".tmp") { // a head may be on its way

@@ -63,7 +63,6 @@ type ofEveryKind struct {
 	*smallTable
 	record *recorded // of the reads of the table opened last
 	values []int64
-	opened []*skomer.Table
 }
 
 func newOfEveryKind(t *testing.T) *ofEveryKind {
@@ -105,17 +104,7 @@ func (s *ofEveryKind) open(t *testing.T) *skomer.Table {
 	require.NoError(t, err)
 	table, err := c.Open(context.Background(), s.Location(), skomer.TableOptions{})
 	require.NoError(t, err)
-	t.Cleanup(table.Close)
-	s.opened = append(s.opened, table)
-	return table
-}
-
-// settle waits until no table that was opened writes anything any more: heads are written behind commits.
-func (s *ofEveryKind) settle() {
-	for _, table := range s.opened {
-		table.Close()
-	}
-	s.opened = nil
+	return tracked(t, table)
 }
 
 // named is the objects below the overlay without those that no version names: declarations, the hint, and other versions than the newest.

@@ -20,21 +20,12 @@ import (
 func TestSyncGoesOnWithoutLostParts(t *testing.T) {
 	ctx := context.Background()
 	s := newSmall(t)
-	var opened []*skomer.Table
-	settle := func() { // heads are written behind commits
-		for _, table := range opened {
-			table.Close()
-		}
-		opened = nil
-	}
 	process := func() *skomer.Table {
 		c, err := skomer.New(skomer.Config{OverlayRoot: s.overlays(), MaxStaleness: time.Nanosecond}.WithWholeUpTo(-1))
 		require.NoError(t, err)
 		table, err := c.Open(ctx, s.Location(), skomer.TableOptions{})
 		require.NoError(t, err)
-		t.Cleanup(table.Close)
-		opened = append(opened, table)
-		return table
+		return tracked(t, table)
 	}
 	n := int64(0)
 	grow := func(by int) {
@@ -64,14 +55,14 @@ func TestSyncGoesOnWithoutLostParts(t *testing.T) {
 	require.NotEmpty(t, rolls)
 	whole := map[string]int{}
 	before := filepath.Join(s.dir, "before")
-	settle()
+	settle(s.overlays())
 	require.NoError(t, os.CopyFS(before, os.DirFS(s.overlays())))
 	for _, path := range append(lists, rolls...) {
 		for _, how := range []string{"gone", "empty"} {
 			if how == "empty" && !slices.Contains(rolls, path) {
 				continue
 			}
-			settle()
+			settle(s.overlays())
 			require.NoError(t, os.RemoveAll(s.overlays()))
 			require.NoError(t, os.CopyFS(s.overlays(), os.DirFS(before)))
 			require.NoError(t, os.Remove(path))

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,8 +59,28 @@ func open(t *testing.T, table, overlays string) *skomer.Table {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(out.Close)
-	return out
+	return tracked(t, out)
+}
+
+// opened is the tables of tests that still run.
+var opened sync.Map
+
+// tracked is a table that settle knows, until the test ends.
+func tracked(t *testing.T, table *skomer.Table) *skomer.Table {
+	t.Helper()
+	opened.Store(table, nil)
+	t.Cleanup(func() { opened.Delete(table); table.Close() })
+	return table
+}
+
+// settle waits until no tracked table writes below a folder any more: heads are written behind commits. It must not run beside a commit there.
+func settle(dir string) {
+	opened.Range(func(key, _ any) bool {
+		if table := key.(*skomer.Table); strings.HasPrefix(table.Overlay(), dir) {
+			table.Close()
+		}
+		return true
+	})
 }
 
 // declarations is index declarations that the schema allows, at random.
