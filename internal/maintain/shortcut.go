@@ -76,6 +76,7 @@ type short struct {
 	*Shortcut
 	spoilt string // why the shortcut led nowhere after all
 	off    bool   // none of the files that came is on the roll
+	live   int    // artifacts in the bundles that Tiers sums up, and in those that are full
 }
 
 // SyncNew is Sync for the files that came. An error that Whole knows means that everything which was published stands, and Sync has to do the rest.
@@ -188,16 +189,30 @@ func (r *run) recount(ctx context.Context) error {
 	n := &r.short.notes
 	v := r.report.Version
 	if !slices.ContainsFunc(v.Chunks(), func(c overlay.Chunk) bool { return !n.knows(c) }) {
+		r.short.live = live(v)
 		return nil
 	}
 	v, parcels, err := r.short.parcels(ctx, v)
 	if err != nil {
 		return err
 	}
-	n.Tiers = usualTiers.sum(parcels)
-	n.shelve(v, parcels)
+	r.short.count(v, parcels)
 	r.report.Version = v
 	return nil
+}
+
+// count sums up the bundles of a version of which the lists were read that may have some that are not full.
+func (s *short) count(v *overlay.Version, parcels []parcel) {
+	s.notes.Tiers, s.live = usualTiers.sum(parcels), live(v)
+	s.notes.shelve(v, parcels)
+}
+
+// live is how many artifacts the lists of a version have.
+func live(v *overlay.Version) (n int) {
+	for _, c := range v.Chunks() {
+		n += c.Artifacts - c.Dead
+	}
+	return n
 }
 
 func (n *notes) knows(c overlay.Chunk) bool {
@@ -246,6 +261,7 @@ func (s *short) built(b *overlay.Build, receipt *overlay.Receipt) {
 		most = max(most, weights[a.IndexID])
 	}
 	usualTiers.add(&s.notes.Tiers, most)
+	s.live += len(b.Artifacts)
 }
 
 // consolidate merges the bundles that are not full, where they fill a tier.
@@ -270,20 +286,21 @@ func (s *short) consolidate(ctx context.Context, c Consolidator, state *State) e
 	if err != nil {
 		return err
 	}
-	s.notes.Tiers = usualTiers.sum(parcels)
-	s.notes.shelve(v, parcels)
+	s.count(v, parcels)
 	return nil
 }
 
-// record renews the record for the snapshot that was reached now. It claims no more of what was there before than the one before did.
+// record renews the record for the snapshot that was reached now. It claims no more of what was there before than the one before did. Where another
+// process published bundles meanwhile, or took some out, the next sync sums them up: it is told of no list that may have such a bundle.
 func (s *short) record(v *overlay.Version, to *facts.Snapshot) (overlay.Complete, error) {
 	n := s.notes
 	closed := n.Closed
 	n.Closed, n.Open = map[string]int{}, map[string]int{}
+	alone := live(v) == s.live
 	for _, c := range v.Chunks() {
 		if dead, ok := closed[c.Name]; ok && dead == c.Dead {
 			n.Closed[c.Name] = c.Dead
-		} else {
+		} else if alone {
 			n.Open[c.Name] = c.Dead
 		}
 	}
