@@ -74,20 +74,33 @@ func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
 		return nil, Broken(what, "%d bytes at %d of a body of %d", u.Len, u.Off, a.from.Size)
 	}
 	if u.Off < a.at || u.Off+u.Len > a.at+int64(len(a.window)) {
-		if a.memory == nil {
-			a.memory = aheadPool.Get().(*[aheadWindow]byte)
-		}
-		if cap(a.window) < aheadWindow {
-			a.window = a.memory[:0]
-		}
-		var err error
-		if a.window, err = a.from.Bytes(what, Span{Off: u.Off, Len: min(max(aheadWindow, u.Len), a.from.Size-u.Off)}, a.window[:0]); err != nil {
+		if err := a.turnTo(what, u.Span); err != nil {
 			return nil, err
 		}
-		a.at = u.Off
 	}
 	b := a.window[u.Off-a.at:][:u.Len]
 	return b, u.check(what, b)
+}
+
+// turnTo makes the window begin with a span. What it already holds is not read again.
+func (a *Ahead) turnTo(what string, to Span) error {
+	if a.memory == nil {
+		a.memory = aheadPool.Get().(*[aheadWindow]byte)
+	}
+	n := min(max(aheadWindow, to.Len), a.from.Size-to.Off)
+	next := a.memory[:0]
+	if int64(cap(a.window)) >= n {
+		next = a.window[:0]
+	} else if n > aheadWindow {
+		next = make([]byte, 0, n)
+	}
+	if at := to.Off - a.at; at >= 0 && at < int64(len(a.window)) {
+		next = append(next, a.window[at:]...)
+	}
+	had := int64(len(next))
+	rest, err := a.from.Bytes(what, Span{Off: to.Off + had, Len: n - had}, next[had:])
+	a.window, a.at = next[:had+int64(len(rest))], to.Off
+	return err
 }
 
 // CopyUnits copies a whole body that consists of the units, in order and without gaps.

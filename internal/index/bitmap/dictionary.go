@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/index"
@@ -69,9 +70,12 @@ type dictionary struct {
 	last   []byte
 }
 
+// dictionaries is memory of merges that are done.
+var dictionaries = sync.Pool{New: func() any { return new(dictionary) }}
+
 // openDictionary parses the root of an artifact of size rows, and at the same time the page in it, if it is there.
 func openDictionary(root []byte, size uint32) (*dictionary, error) {
-	d := &dictionary{}
+	d := dictionaries.Get().(*dictionary)
 	x, err := open(root, size, d)
 	if d.reader = x; x != nil && x.inline != nil {
 		d.page = 1

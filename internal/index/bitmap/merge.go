@@ -59,7 +59,12 @@ func (x *merger) open() (reason string, err error) {
 	return reason, err
 }
 
+// close gives the memory of the sources to other merges.
 func (x *merger) close() {
+	for _, d := range x.values {
+		*d = dictionary{keys: d.keys, ends: d.ends, sets: d.sets, unit: d.unit, last: d.last}
+		dictionaries.Put(d)
+	}
 	for _, a := range x.sets {
 		a.Close()
 	}
@@ -111,6 +116,11 @@ func (x *merger) write(body index.Sink, tooMany bool) ([]byte, string, error) {
 	var sets []valueRows
 	reason := ""
 	if !tooMany {
+		most := 0
+		for _, d := range x.values {
+			most = max(most, d.values)
+		}
+		sets = make([]valueRows, 0, most)
 		err := x.eachKey(func(key []byte, of []held) error {
 			rows, err := x.rowsOf(of)
 			if err != nil || rows.count == 0 || reason != "" {

@@ -134,29 +134,33 @@ func (c *chunks) packed(n int) []byte {
 // unpack visits the rows of a packed chunk, up to 128 at a time, until visit reports false. Rows that run past the chunk are shown too.
 func (k *chunk) unpack(visit func([]uint64) bool) {
 	var rows [packRows]uint64
-	next, left, b := k.start(), k.rows, k.data
-	for left > 0 {
+	next, b := k.start(), k.data
+	for left := k.rows; left > 0; left -= packRows {
 		n := min(left, packRows)
-		width := uint(b[0])
-		size := (n*int(width) + 7) / 8
-		group, mask := b[1:], uint64(1)<<width-1
-		if len(group) < size+8 { // what follows the last gap is read with it
-			var padded [packRows*2 + 8]byte
-			copy(padded[:], group[:size])
-			group = padded[:]
-		}
-		at := uint(0)
-		for i := range rows[:n] {
-			next += binary.LittleEndian.Uint64(group[at>>3:]) >> (at & 7) & mask
-			rows[i] = next
-			next++
-			at += width
-		}
-		if !visit(rows[:n]) {
+		if b, next = unpackGroup(&rows, n, next, b); !visit(rows[:n]) {
 			return
 		}
-		left, b = left-n, b[1+size:]
 	}
+}
+
+// unpackGroup unpacks n rows from row next on, and returns the bytes behind their gaps and the row behind the last one.
+func unpackGroup(rows *[packRows]uint64, n int, next uint64, b []byte) (rest []byte, end uint64) {
+	width := uint(b[0])
+	size := (n*int(width) + 7) / 8
+	group, mask := b[1:], uint64(1)<<width-1
+	if len(group) < size+8 { // what follows the last gap is read with it
+		var padded [packRows*2 + 8]byte
+		copy(padded[:], group[:size])
+		group = padded[:]
+	}
+	at := uint(0)
+	for i := range rows[:n] {
+		next += binary.LittleEndian.Uint64(group[at>>3:]) >> (at & 7) & mask
+		rows[i] = next
+		next++
+		at += width
+	}
+	return b[1+size:], next
 }
 
 // eachRow visits the runs of rows of a posting over size rows, ascending; they must be want rows. visit reports false to fail.
@@ -227,15 +231,18 @@ func (k *chunk) appendRows(dst []uint32, size uint32) (rows []uint32, ok bool) {
 		})
 		return dst, ok
 	}
-	k.unpack(func(list []uint64) bool {
-		if ok = list[0] >= last && list[len(list)-1] < limit; ok {
-			for _, row := range list {
-				dst = append(dst, uint32(row))
-			}
+	var group [packRows]uint64
+	next, b := k.start(), k.data
+	for left := k.rows; left > 0; left -= packRows {
+		list := group[:min(left, packRows)]
+		if b, next = unpackGroup(&group, len(list), next, b); list[0] < last || next > limit {
+			return dst, false
 		}
-		return ok
-	})
-	return dst, ok
+		for _, row := range list {
+			dst = append(dst, uint32(row))
+		}
+	}
+	return dst, true
 }
 
 // readPosting is the rows of a posting, which must be want.
