@@ -35,7 +35,7 @@ func TestUnitsAreReadAheadOnce(t *testing.T) {
 			body = append(body, b...)
 		}
 		counted := &countedBytes{ReaderAt: bytes.NewReader(body)}
-		a := NewAhead(&Source{Body: counted, Size: int64(len(body))})
+		a := NewAheadOf(&Source{Body: counted, Size: int64(len(body))}, []int64{aheadWindow, 0, 20 << 10}[r.IntN(3)])
 		check := func(u Unit) {
 			b, err := a.Unit("units", u)
 			if err != nil || !bytes.Equal(b, body[u.Off:][:u.Len]) {

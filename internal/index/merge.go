@@ -47,18 +47,22 @@ func (s *Source) Bytes(what string, at Span, buf []byte) ([]byte, error) {
 // Ahead reads units of a source that mostly follow each other, a window at a time.
 type Ahead struct {
 	from   *Source
-	memory *[aheadWindow]byte
-	window []byte // in memory, or of its own where a unit is larger
+	most   int64              // bytes of a window
+	memory *[aheadWindow]byte // shared, of windows as large as is worth it
+	window []byte             // in memory, or of its own where a unit is larger
 	at     int64
 }
 
-// aheadWindow is the bytes of a window.
+// aheadWindow is the bytes of a window that is worth its memory.
 const aheadWindow = 128 << 10
 
 var aheadPool = sync.Pool{New: func() any { return new([aheadWindow]byte) }}
 
 // NewAhead reads units of a source. Close it to let others have its memory.
-func NewAhead(s *Source) *Ahead { return &Ahead{from: s} }
+func NewAhead(s *Source) *Ahead { return NewAheadOf(s, aheadWindow) }
+
+// NewAheadOf is NewAhead with windows of so many bytes at most, or of one unit where that has more.
+func NewAheadOf(s *Source, bytes int64) *Ahead { return &Ahead{from: s, most: min(bytes, aheadWindow)} }
 
 // Close ends the views that Unit gave.
 func (a *Ahead) Close() {
@@ -84,14 +88,17 @@ func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
 
 // turnTo makes the window begin with a span. What it already holds is not read again.
 func (a *Ahead) turnTo(what string, to Span) error {
-	if a.memory == nil {
+	if a.memory == nil && a.most == aheadWindow {
 		a.memory = aheadPool.Get().(*[aheadWindow]byte)
 	}
-	n := min(max(aheadWindow, to.Len), a.from.Size-to.Off)
-	next := a.memory[:0]
-	if int64(cap(a.window)) >= n {
+	n := min(max(a.most, to.Len), a.from.Size-to.Off)
+	var next []byte
+	switch {
+	case int64(cap(a.window)) >= n:
 		next = a.window[:0]
-	} else if n > aheadWindow {
+	case a.memory != nil && n <= aheadWindow:
+		next = a.memory[:0]
+	default:
 		next = make([]byte, 0, n)
 	}
 	if at := to.Off - a.at; at >= 0 && at < int64(len(a.window)) {

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/rowset"
@@ -66,6 +67,29 @@ func (s *Rows) Set() *rowset.Set {
 		return rowset.FromBits(s.size, s.words)
 	}
 	return rowset.FromRanges(s.size, s.ranges)
+}
+
+// Runs visits the rows gathered as runs, ascending and apart, so many at most at a time; s must not be used afterwards.
+func (s *Rows) Runs(most int, visit func([]rowset.Range) error) error {
+	if s.words == nil {
+		for runs := range slices.Chunk(s.Set().Ranges(), most) {
+			if err := visit(runs); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	runs := make([]rowset.Range, 0, most)
+	var err error
+	(&ranks{words: s.words, before: []uint32{0}}).each(0, s.size, func(start, end, _ uint32) {
+		if runs = append(runs, rowset.Range{Start: start, End: end}); len(runs) == most && err == nil {
+			err, runs = visit(runs), runs[:0]
+		}
+	})
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	return visit(runs)
 }
 
 // The bytes of a row set, cut into chunks of 65,536 rows; empty chunks are left out:

@@ -8,9 +8,9 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 )
 
-// Merge merges the sorted blocks of all sources, and sends the rows of each key through the map. It holds one block and one directory page of
-// each source, and the runs of rows of one key or a bit a row.
-func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
+// Merge merges the sorted blocks of all sources, and sends the rows of each key through the map. Beside its budget it holds one block and one
+// directory page of each source, the directory it writes, and of the keys with most rows a bit a row.
+func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, budget index.Budget, body index.Sink) ([]byte, string, error) {
 	parts, err := partsOf(spec.Columns)
 	if err != nil {
 		return nil, "", err
@@ -45,7 +45,7 @@ func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap
 	case len(parts) > 1:
 		out.parts = parts
 	}
-	if err := mergeKeys(readers, sources, m, out); err != nil {
+	if err := mergeKeys(readers, sources, m, budget, out); err != nil {
 		return nil, "", err
 	}
 	return out.seal(func(rest *bytescan.Writer) error {

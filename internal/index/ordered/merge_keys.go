@@ -30,12 +30,13 @@ type merging struct {
 }
 
 // mergeKeys writes the keys of all sources in order: those that the blocks at hand settle in a batch, and one by one those with very many rows.
-func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, out *writer) error {
+func mergeKeys(readers []*reader, sources []index.Source, m *index.OrdinalMap, budget index.Budget, out *writer) error {
 	x := &merging{rows: m.Rows(), out: out, numeric: numeric(out.enc)}
 	out.narrow = x.numeric
 	alone := m.Alone()
 	for i, r := range readers {
-		s := newSource(r, &sources[i], m, i)
+		s := newSource(r, &sources[i], m, i, shareOf(budget, len(readers)), x.gather)
+		defer s.read.Close()
 		s.alone = alone[i]
 		x.sources, x.live = append(x.sources, s), append(x.live, s)
 	}
@@ -218,8 +219,9 @@ func (x *merging) takeKey() error {
 	x.key = append(x.key[:0], least.last...)
 	for _, s := range x.live {
 		for s.keyed && bytes.Equal(s.last, x.key) {
-			x.gather(s.runs)
-			s.keyed = false
+			if err := s.gatherKey(); err != nil {
+				return err
+			}
 			if _, err := s.fill(); err != nil {
 				return err
 			}
@@ -278,13 +280,18 @@ func (x *merging) gather(runs []rowset.Range) {
 
 // flush writes the key at hand.
 func (x *merging) flush() error {
-	runs := x.ranges
 	if x.many != nil {
-		runs, x.many = x.many.Set().Ranges(), nil
+		many := x.many
+		x.many = nil
+		if err := many.Runs(maxRuns, func(runs []rowset.Range) error { return x.out.part(x.key, runs) }); err != nil {
+			return err
+		}
+		return x.out.end()
 	}
 	if x.unsorted {
-		slices.SortFunc(runs, func(a, b rowset.Range) int { return cmp.Compare(a.Start, b.Start) })
+		slices.SortFunc(x.ranges, func(a, b rowset.Range) int { return cmp.Compare(a.Start, b.Start) })
 	}
+	err := x.out.whole(x.key, x.ranges)
 	x.ranges, x.unsorted = x.ranges[:0], false
-	return x.out.whole(x.key, runs)
+	return err
 }

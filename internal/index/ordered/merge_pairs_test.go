@@ -58,7 +58,7 @@ func TestMergesOfNumbersAreWhatIsBuilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		body := &it.Body{}
-		root, reason, err := k.Merge(spec(len(now.Values)), sources, m, index.Budget{TempDir: t.TempDir()}, body)
+		root, reason, err := k.Merge(spec(len(now.Values)), sources, m, index.Budget{Memory: []int64{0, 1, 4 << 10, 256 << 10}[r.IntN(4)], TempDir: t.TempDir()}, body)
 		if root == nil || err != nil {
 			t.Fatal(reason, err)
 		}

@@ -113,7 +113,7 @@ func (c *mergeCase) check(t *testing.T, r *rand.Rand) {
 		t.Fatal(err)
 	}
 	body := &it.Body{}
-	root, reason, err := c.kind.Merge(spec(len(now.Values)), sources, m, index.Budget{TempDir: t.TempDir()}, body)
+	root, reason, err := c.kind.Merge(spec(len(now.Values)), sources, m, index.Budget{Memory: []int64{0, 1, 4 << 10, 256 << 10}[r.IntN(4)], TempDir: t.TempDir()}, body)
 	if root == nil || err != nil {
 		t.Fatal(reason, err)
 	}
@@ -179,7 +179,7 @@ func keyByKey(t *testing.T, r *rand.Rand, c *mergeCase, i int) (blocks int) {
 		t.Fatal(err)
 	}
 	from := it.SourceOf(&a, n)
-	s := newSource(x, &from, m, 0)
+	s := newSource(x, &from, m, 0, shareOf(index.Budget{}, 1), func([]rowset.Range) {})
 	for {
 		ok, err := s.fill()
 		if err != nil {
@@ -188,9 +188,12 @@ func keyByKey(t *testing.T, r *rand.Rand, c *mergeCase, i int) (blocks int) {
 		if !ok {
 			return blocks
 		}
-		if s.keyed {
-			blocks++
+		if s.pairs = nil; !s.keyed {
+			continue
 		}
-		s.pairs, s.keyed = nil, false
+		if err := s.gatherKey(); err != nil {
+			t.Fatal(err)
+		}
+		blocks++
 	}
 }

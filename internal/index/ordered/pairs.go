@@ -27,7 +27,7 @@ const (
 // openPairs reads a block, whose keys are in no other, as pairs; false: it takes too much memory for that, and nothing was read.
 func (s *source) openPairs() (ok bool, err error) {
 	r, form, n := s.head()
-	if r.Err() != nil || n > maxPairs {
+	if r.Err() != nil || n > s.share.pairs {
 		return false, r.Err()
 	}
 	if s.numeric {
@@ -146,7 +146,7 @@ func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
 			return false, index.Broken(name+" block", "key %d is not above the one before", i)
 		}
 		from := len(s.text)
-		if from+shared+length > maxText {
+		if from+shared+length > s.share.text {
 			return false, nil
 		}
 		s.text = append(append(s.text, last[:shared]...), suffix...)
@@ -206,7 +206,7 @@ func (s *source) readLists(r *bytescan.Reader, n int) (ok bool, err error) {
 			if at > math.MaxUint32 || length > math.MaxUint32 {
 				return false, index.Broken(name+" block", "rows %d + %d of %d", at, length, s.reader.rows)
 			}
-			if uint64(len(s.olds))+length > maxPairs {
+			if uint64(len(s.olds))+length > uint64(s.share.pairs) {
 				return false, nil
 			}
 			for end := at + length; at < end; at++ {

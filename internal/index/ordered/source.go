@@ -16,6 +16,7 @@ type source struct {
 	read *index.Ahead
 	m    *index.OrdinalMap
 	no   int // of the source in the map
+	share
 
 	alone *index.Stretch // all rows of the source that stay, where they stay together
 
@@ -48,12 +49,32 @@ type source struct {
 	packed []byte
 	number int            // of the next key in the block
 	keyed  bool           // a key is at hand: last is it
-	runs   []rowset.Range // its new rows; none where all are gone
+	runs   []rowset.Range // its new rows that were not yet gathered
 	take   func(_, to rowset.Range)
+	gather func([]rowset.Range)
 }
 
-func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int) *source {
-	s := &source{reader: x, from: from, read: index.NewAhead(from), m: m, no: no, numeric: numeric(x.enc)}
+// share is what one source of a merge may hold beside a block and a directory page.
+type share struct {
+	window      int64 // bytes read ahead
+	pairs, text int   // of a block that is read as pairs; one with more is read key by key
+}
+
+// mergedBytes is what a pair takes at most in all the slices it passes through, those of a source and of the merge, with the room these grow by.
+const mergedBytes = 128
+
+// shareOf is an equal share of a budget.
+func shareOf(b index.Budget, sources int) share {
+	each := b.Bytes() / int64(sources)
+	return share{
+		window: each / 4,
+		pairs:  int(min(each/2/mergedBytes, maxPairs)),
+		text:   int(min(each/8, maxText)),
+	}
+}
+
+func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int, mine share, gather func([]rowset.Range)) *source {
+	s := &source{reader: x, from: from, read: index.NewAheadOf(from, mine.window), m: m, no: no, share: mine, numeric: numeric(x.enc), gather: gather}
 	if x.level == levelPages {
 		s.pages = x.top
 	} else {
@@ -62,8 +83,17 @@ func newSource(x *reader, from *index.Source, m *index.OrdinalMap, no int) *sour
 	if !variable(x.enc) {
 		s.fixed = x.enc.Size()
 	}
-	s.take = func(_, to rowset.Range) { s.runs = append(s.runs, to) }
+	s.take = func(_, to rowset.Range) {
+		if s.runs = append(s.runs, to); len(s.runs) == maxRuns {
+			s.gatherRuns()
+		}
+	}
 	return s
+}
+
+func (s *source) gatherRuns() {
+	s.gather(s.runs)
+	s.runs = s.runs[:0]
 }
 
 // numeric reports whether keys are of eight bytes that are ordered as numbers.
@@ -156,12 +186,14 @@ func (s *source) openKeys(continued bool) error {
 	return r.Err()
 }
 
-// nextKey reads the next key of the block and its rows.
+// nextKey reads the next key of the block.
 func (s *source) nextKey() error {
-	if err := s.readKey(s.keys); err != nil {
-		return err
-	}
-	s.runs = s.runs[:0]
+	s.keyed = true
+	return s.readKey(s.keys)
+}
+
+// gatherKey reads the rows of the key at hand, which is at hand no more.
+func (s *source) gatherKey() error {
 	if s.rows == nil {
 		row := unpack(s.packed, s.number, rowBits(s.reader.rows))
 		if row >= uint64(s.reader.rows) {
@@ -172,7 +204,8 @@ func (s *source) nextKey() error {
 	} else if err := s.readPosting(); err != nil {
 		return err
 	}
-	s.number, s.left, s.keyed = s.number+1, s.left-1, true
+	s.gatherRuns()
+	s.number, s.left, s.keyed = s.number+1, s.left-1, false
 	if s.left == 0 && s.rows != nil {
 		return s.rows.Done()
 	}
@@ -235,7 +268,9 @@ func (s *source) send(old rowset.Range) {
 	from, end := max(old.Start, s.alone.Old.Start), min(old.End, s.alone.Old.End)
 	if from < end {
 		by := s.alone.To - s.alone.Old.Start // may wrap
-		s.runs = append(s.runs, rowset.Range{Start: from + by, End: end + by})
+		if s.runs = append(s.runs, rowset.Range{Start: from + by, End: end + by}); len(s.runs) == maxRuns {
+			s.gatherRuns()
+		}
 	}
 }
 

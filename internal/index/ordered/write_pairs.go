@@ -13,6 +13,14 @@ import (
 
 // whole takes a key with all its rows, ascending; none: it is gone.
 func (w *writer) whole(key []byte, runs []rowset.Range) error {
+	if err := w.part(key, runs); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+// part takes a key with some of its rows, behind those of the parts before.
+func (w *writer) part(key []byte, runs []rowset.Range) error {
 	narrow := uint64(0)
 	if w.narrow {
 		narrow = binary.BigEndian.Uint64(key)
@@ -26,6 +34,11 @@ func (w *writer) whole(key []byte, runs []rowset.Range) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// end follows the parts of a key.
+func (w *writer) end() error {
 	err := w.closeKey(false)
 	w.any = false
 	return err
@@ -77,7 +90,7 @@ func (w *writer) oneEach(batch []pair) (n int, err error) {
 		}
 		at := len(w.keys.Buf)
 		keys := slices.Grow(w.keys.Buf, 9*len(run))
-		w.keys.Buf = keys[:share(keys[:at+9*len(run)], at, run, last)]
+		w.keys.Buf = keys[:appendNumbers(keys[:at+9*len(run)], at, run, last)]
 		w.oneRows(run)
 		n, last = n+len(run), run[len(run)-1].word
 	}
@@ -101,10 +114,10 @@ func distinct(of []pair) int {
 	return len(of)
 }
 
-// share appends different numbers behind the last one to the at bytes of keys, and returns how many these are then.
+// appendNumbers appends different numbers behind the last one to the at bytes of keys, and returns how many these are then.
 //
 //go:noinline
-func share(keys []byte, at int, of []pair, last uint64) int {
+func appendNumbers(keys []byte, at int, of []pair, last uint64) int {
 	for i := range of {
 		word := of[i].word
 		shared := bits.LeadingZeros64(word^last) / 8
