@@ -92,7 +92,7 @@ func compactOne(ctx context.Context, old, now, expr string, ratio int) (spent, e
 		// Merges are short: the median of five counts, so that a pause of the machine does not.
 		var wall, cpu []float64
 		for range 5 {
-			if err := removeMerged(old, len(own)); err != nil {
+			if err := removeMerged(merged); err != nil {
 				return spent{}, err
 			}
 			clock := startClock()
@@ -104,7 +104,7 @@ func compactOne(ctx context.Context, old, now, expr string, ratio int) (spent, e
 		}
 		merges, mergeCPU = append(merges, median(wall)), append(mergeCPU, median(cpu))
 	}
-	if err := sameAnswers(merged, built); err != nil {
+	if err := errors.Join(sameAnswers(merged, built), removeMerged(merged)); err != nil {
 		return spent{}, err
 	}
 	fmt.Printf("  %s: %d artifacts into %d, merged in %.0f ms (%.0f ms of CPU), built in %.0f ms (%.0f ms of CPU: %.0f×); no data file read, answers identical\n",
@@ -123,6 +123,7 @@ type held struct {
 	root  []byte
 	body  io.ReaderAt
 	size  int64
+	file  *os.File // of a merged one
 }
 
 // artifactsOf builds an index in an overlay of its own and lists its artifacts by the order of their files. Kept ones are not built again.
@@ -191,21 +192,17 @@ func mergeInto(ctx context.Context, dir, expr string, sources, built []held, rat
 	g.SetLimit(2)
 	for i, b := range built {
 		g.Go(func() (err error) {
-			out[i], err = mergeOne(mergedPath(dir, i), expr, sources, b, ratio)
+			out[i], err = mergeOne(filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i)), expr, sources, b, ratio)
 			return err
 		})
 	}
 	return out, g.Wait()
 }
 
-func mergedPath(dir string, i int) string {
-	return filepath.Join(filepath.Dir(dir), fmt.Sprintf("merged-%d.puffin", i))
-}
-
 // removeMerged lets merges write new files, as builds do: cutting a file waits until what was written to it last is on the disk.
-func removeMerged(dir string, n int) error {
-	for i := range n {
-		if err := os.Remove(mergedPath(dir, i)); err != nil && !errors.Is(err, os.ErrNotExist) {
+func removeMerged(merged []held) error {
+	for _, m := range merged {
+		if err := errors.Join(m.file.Close(), os.Remove(m.file.Name())); err != nil {
 			return err
 		}
 	}
@@ -249,7 +246,7 @@ func mergeOne(path, expr string, sources []held, b held, ratio int) (held, error
 		return held{}, err
 	}
 	p := placed[0]
-	return held{ArtifactInfo: b.ArtifactInfo, kind: b.kind, cols: b.cols, root: p.RootBytes, body: io.NewSectionReader(data, p.Body.Off, p.Body.Len), size: p.Body.Len}, nil
+	return held{ArtifactInfo: b.ArtifactInfo, kind: b.kind, cols: b.cols, root: p.RootBytes, body: io.NewSectionReader(data, p.Body.Off, p.Body.Len), size: p.Body.Len, file: data}, nil
 }
 
 // sourcesFor is the sources with rows of some new files, and where these go: every new file holds the rows of ratio old ones, in order.
