@@ -48,7 +48,8 @@ type body struct {
 	n       int64
 }
 
-// NewWriter writes a bundle to w, in blocks of 128 KiB; the last one when it is closed.
+// NewWriter writes a bundle to w, in blocks of 128 KiB: one is hashed and written in the background while the next is filled, the last one when
+// the bundle is closed. Whoever gives a bundle up before that may see one more write.
 func NewWriter(w io.Writer, info BuildInfo) *Writer {
 	out := &Writer{blocks: blocks{w: w}, info: info}
 	out.puffin = puffin.NewWriter(&out.blocks)
