@@ -88,6 +88,8 @@ type Syncer struct {
 	Log *slog.Logger
 	// Before is what a shortcut did that led nowhere: the report goes on from there.
 	Before *Report
+
+	largeRows int64 // from which on a data file is large; 0: unitRows
 }
 
 // Sync builds every declared index for every data file of s that lacks it.
@@ -199,7 +201,7 @@ func (r *run) builds(ctx context.Context) error {
 			}
 		}
 		r.base = r.report.Version
-		units := cut(r.missing(r.base))
+		units := r.units(r.missing(r.base))
 		r.count(units)
 		before := len(r.tried)
 		if err := r.all(ctx, units); err != nil {
@@ -235,7 +237,9 @@ func (r *run) count(units []unit) {
 	r.busy = 0
 	r.progress.FilesTotal, r.progress.RowsTotal = r.progress.FilesDone, r.progress.RowsDone
 	for _, u := range units {
-		r.progress.FilesTotal += len(u.files)
+		if !u.again {
+			r.progress.FilesTotal += len(u.files)
+		}
 		r.progress.RowsTotal += u.rows
 	}
 	r.tell()
@@ -335,6 +339,9 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	}
 	read, wrote = res.BytesRead, res.Size
 	r.tellBuilt(ctx, res, id, r.now().Sub(began))
+	if u.again {
+		res.Files = 0
+	}
 	if err := r.publish(ctx, res, began); err != nil {
 		return err
 	}
@@ -437,7 +444,9 @@ func (r *run) book(ctx context.Context, u unit, in build.Unit, res *build.Result
 		}
 		if why, skipped := res.Skipped[f.Path]; skipped {
 			r.report.Skipped[f.Path] = why
-			r.progress.FilesDone++
+			if !u.again {
+				r.progress.FilesDone++
+			}
 			r.progress.RowsDone += f.Records
 			continue
 		}

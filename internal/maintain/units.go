@@ -2,6 +2,8 @@ package maintain
 
 import (
 	"cmp"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +18,8 @@ const (
 	unitFiles = 512
 	// unitTime is how long a unit is built before it ends with the file at hand and is published, so that a kill loses no more.
 	unitTime = 10 * time.Second
+	// largeBytes is the size from which a data file is large, whatever its rows; one of unitRows is.
+	largeBytes = 1 << 30
 )
 
 // work is a data file and the indexes that do not cover it.
@@ -31,6 +35,7 @@ type unit struct {
 	files   []work
 	missing []overlay.Definition
 	rows    int64
+	again   bool // another unit is about its file, and counts it
 }
 
 // cut groups files by what they lack and then by path, so that a segment holds neighbours and the same work always
@@ -50,6 +55,69 @@ func cut(files []work) []unit {
 		u.rows += w.rows
 	}
 	return out
+}
+
+// units cuts files into units. A large file may take longer than a process lives or than a limit allows, so that the indexes of each of its columns
+// are a unit of their own, and what was published is not built again. These come last and in random order: one that always takes too long does not
+// keep processes which die on it from the others for good.
+func (r *run) units(files []work) []unit {
+	var rest []work
+	var large []unit
+	for _, w := range files {
+		if w.rows < r.large() && r.snapshot.Files.Size[w.ordinal] < largeBytes {
+			rest = append(rest, w)
+			continue
+		}
+		for _, missing := range r.apart(w.missing) {
+			w.missing = missing
+			large = append(large, unit{files: []work{w}, missing: missing, rows: w.rows})
+		}
+	}
+	rand.Shuffle(len(large), func(i, j int) { large[i], large[j] = large[j], large[i] })
+	counted := map[int]bool{}
+	for i := range large {
+		n := large[i].files[0].ordinal
+		large[i].again, counted[n] = counted[n], true
+	}
+	return append(cut(rest), large...)
+}
+
+func (r *run) large() int64 {
+	if r.largeRows > 0 {
+		return r.largeRows
+	}
+	return unitRows
+}
+
+// apart sorts indexes into sets that have no column in common: to build one after the other reads no column twice.
+func (r *run) apart(indexes []overlay.Definition) (out [][]overlay.Definition) {
+	var columns []map[int]bool // of each set
+	for _, d := range indexes {
+		set, own := []overlay.Definition{d}, map[int]bool{}
+		x, _ := r.index(d)
+		for _, c := range x.Columns {
+			own[c.Base().Leaf().ID] = true
+		}
+		for i := len(out) - 1; i >= 0; i-- {
+			if !meet(own, columns[i]) {
+				continue
+			}
+			set = append(slices.Clone(out[i]), set...)
+			maps.Copy(own, columns[i])
+			out, columns = slices.Delete(out, i, i+1), slices.Delete(columns, i, i+1)
+		}
+		out, columns = append(out, set), append(columns, own)
+	}
+	return out
+}
+
+func meet(a, b map[int]bool) bool {
+	for id := range a {
+		if b[id] {
+			return true
+		}
+	}
+	return false
 }
 
 func lacks(w work) string {
