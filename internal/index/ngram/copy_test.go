@@ -2,6 +2,7 @@ package ngram
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -289,4 +290,43 @@ func TestPostingsOutOfOrderFail(t *testing.T) {
 	if a, rows := seamedSample(t); rows > 0 && bytes.Equal(a.Root[:1], []byte{seamless}) {
 		t.Error("seams in a version without")
 	}
+}
+
+// FuzzCopy copies arbitrary bytes: of a posting, the rows that lie in a stretch must be read back, in their new places.
+func FuzzCopy(f *testing.F) {
+	var p posting
+	for row := uint32(0); row < 400_000; row += 1 + row/4000 {
+		p.add(row)
+	}
+	f.Add(p.finish(), uint32(400_000), uint32(70_000), uint32(390_000), uint32(5), uint8(0))
+	p.reset()
+	p.add(70_000)
+	p.copy(90_001, &run{bytes: []byte("\x01\x10\x05\x00\x07\x00"), span: 1, rows: 2})
+	f.Add(p.finish(), uint32(200_000), uint32(0), uint32(200_000), uint32(1<<16), uint8(200))
+	f.Fuzz(func(t *testing.T, b []byte, size, from, end, to uint32, least uint8) {
+		size %= 1 << 22
+		end, to = min(end, size), to%(1<<20)
+		if from >= end {
+			t.Skip()
+		}
+		n, want := uint32(0), []uint32(nil)
+		_ = eachRow(b, size, math.MaxUint32, func(x rowset.Range) bool { n += x.Len(); return true })
+		err := eachRow(b, size, n, func(x rowset.Range) bool {
+			for row := max(x.Start, from); row < min(x.End, end); row++ {
+				want = append(want, row-from+to)
+			}
+			return true
+		})
+		var out posting
+		c := copier{along: []index.Stretch{{Old: rowset.Range{Start: from, End: end}, To: to}}, size: size, least: 1 + int(least), out: &out}
+		if got := c.copy(b, n); err != nil {
+			return // what is copied is not looked at
+		} else if got != nil {
+			t.Fatal(got)
+		}
+		set, err := readPosting(out.finish(), to+end-from, uint32(len(want)))
+		if err != nil || out.rows != uint32(len(want)) || !set.Equal(rowset.FromRows(to+end-from, want)) {
+			t.Errorf("%d rows copied, want %d: %v", out.rows, len(want), err)
+		}
+	})
 }
