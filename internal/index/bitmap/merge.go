@@ -10,8 +10,8 @@ import (
 )
 
 // Merge unites the dictionaries of all sources and the row sets of equal values, sent through the map: those of sources whose rows all stay
-// together are copied as pieces, unless they are small. "Too many" in one source is too many for all. It holds a dictionary page of each
-// source, the row sets of one value, and what a reader holds of each root.
+// together are copied as pieces, unless they are small. "Too many" in one source is too many for all. It holds a window of
+// 128 KiB and a dictionary page of each source, the row sets of one value, and what a reader holds of each root.
 func (k Kind) Merge(spec index.Spec, sources []index.Source, m *index.OrdinalMap, _ index.Budget, body index.Sink) ([]byte, string, error) {
 	enc, err := index.Mergeable(name, &spec, sources, m, index.OneColumnOrElement)
 	if err != nil {
