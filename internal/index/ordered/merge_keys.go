@@ -13,7 +13,7 @@ import (
 
 // merging is sources whose keys are written in order.
 type merging struct {
-	sources []*source // by number
+	sources keyTexts  // by number
 	live    []*source // those with keys left
 	numeric bool
 	rows    uint32
@@ -69,7 +69,7 @@ func (x *merging) step() error {
 		return x.out.numbers(x.merged())
 	}
 	x.setWords()
-	return x.out.texts(x.merged(), x.textOf)
+	return x.out.texts(x.merged(), x.sources)
 }
 
 // cut takes the batch from the sources: the pairs up to where the first of their blocks ends, below all keys that are in none.
@@ -114,12 +114,15 @@ func (x *merging) upTo(pairs []pair, bound *source) int {
 		word := bound.word()
 		return sort.Search(len(pairs), func(i int) bool { return cmp.Compare(pairs[i].word, word) >= least })
 	}
-	return sort.Search(len(pairs), func(i int) bool { return bytes.Compare(x.textOf(&pairs[i]), bound.last) >= least })
+	return sort.Search(len(pairs), func(i int) bool { return bytes.Compare(x.sources.text(&pairs[i]), bound.last) >= least })
 }
 
-// textOf is the key of a pair that is no number.
-func (x *merging) textOf(p *pair) []byte {
-	return x.sources[p.key()>>keyBits].textOf(int(p.key() & (1<<keyBits - 1)))
+// keyTexts is sources by number, with the keys of their pairs that are no numbers.
+type keyTexts []*source
+
+// text is the key of a pair.
+func (of keyTexts) text(p *pair) []byte {
+	return of[p.key()>>keyBits].textOf(int(p.key() & (1<<keyBits - 1)))
 }
 
 // setWords sets the words of the batch to what follows what all its keys share.
@@ -129,17 +132,17 @@ func (x *merging) setWords() {
 	}
 	var least, most []byte
 	for i, run := range x.runs {
-		if k := x.textOf(&run[0]); i == 0 || bytes.Compare(k, least) < 0 {
+		if k := x.sources.text(&run[0]); i == 0 || bytes.Compare(k, least) < 0 {
 			least = k
 		}
-		if k := x.textOf(&run[len(run)-1]); i == 0 || bytes.Compare(k, most) > 0 {
+		if k := x.sources.text(&run[len(run)-1]); i == 0 || bytes.Compare(k, most) > 0 {
 			most = k
 		}
 	}
 	shared := commonPrefix(least, most)
 	for _, run := range x.runs {
 		for i := range run {
-			run[i].word = bigEndian(x.textOf(&run[i])[shared:])
+			run[i].word = bigEndian(x.sources.text(&run[i])[shared:])
 		}
 	}
 }
@@ -181,7 +184,7 @@ func (x *merging) merge(out, a, b []pair) {
 		case len(a) == 0 || len(b) == 0:
 			copy(out[copy(out, a):], b)
 			return
-		case bytes.Compare(x.textOf(&a[0]), x.textOf(&b[0])) <= 0:
+		case bytes.Compare(x.sources.text(&a[0]), x.sources.text(&b[0])) <= 0:
 			out[0], out, a = a[0], out[1:], a[1:]
 		default:
 			out[0], out, b = b[0], out[1:], b[1:]
@@ -242,7 +245,7 @@ func (x *merging) equal(pairs []pair) (n int) {
 		}
 		return n
 	}
-	for n < len(pairs) && bytes.Equal(x.textOf(&pairs[n]), x.key) {
+	for n < len(pairs) && bytes.Equal(x.sources.text(&pairs[n]), x.key) {
 		n++
 	}
 	return n

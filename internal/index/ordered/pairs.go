@@ -128,20 +128,13 @@ func bigEndian(b []byte) uint64 {
 // readTexts reads n keys that are no numbers; false: they are too long.
 func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
 	s.words, s.text, s.ends = sized(s.words, n), s.text[:0], s.ends[:0]
-	last, first := s.last, !s.started
+	b, at, last, first := s.block[r.Offset():], 0, s.last, !s.started
 	for i := range s.words {
-		shared := int(min(r.Uvarint(), 1<<20))
-		length := s.fixed - shared
-		if s.fixed == 0 {
-			length = int(min(r.Uvarint(), 1<<20))
+		shared, length, next := keyHead(b, at, s.fixed)
+		if i == 0 && shared > 0 || shared > len(last) || length < 0 || shared+length > maxKey+1 || next < 0 || length > len(b)-next {
+			return false, index.Broken(name+" block", "key %d shares %d of %d bytes and adds %d", i, shared, len(last), length)
 		}
-		if i == 0 && shared > 0 || shared > len(last) || length < 0 || shared+length > maxKey+1 {
-			r.Fail("key %d shares %d of %d bytes and adds %d", i, shared, len(last), length)
-		}
-		suffix := r.Bytes(length)
-		if r.Err() != nil {
-			return false, r.Err()
-		}
+		suffix := b[next : next+length]
 		if !first && !above(suffix, last[shared:]) {
 			return false, index.Broken(name+" block", "key %d is not above the one before", i)
 		}
@@ -149,11 +142,45 @@ func (s *source) readTexts(r *bytescan.Reader, n int) (ok bool, err error) {
 		if from+shared+length > s.share.text {
 			return false, nil
 		}
-		s.text = append(append(s.text, last[:shared]...), suffix...)
+		s.text = appendShort(appendShort(s.text, last[:shared]), suffix)
 		s.words[i], s.ends = uint64(i), append(s.ends, len(s.text))
-		last, first = s.text[from:], false
+		at, last, first = next+length, s.text[from:], false
 	}
-	return true, nil
+	r.Bytes(at)
+	return true, r.Err()
+}
+
+// keyHead is the bytes that a key at b[at] shares and adds, the latter so that it has a fixed length where that is not 0, and where those it
+// adds begin; that is -1 where the head does not fit.
+func keyHead(b []byte, at, fixed int) (shared, length, next int) {
+	if fixed == 0 && len(b)-at >= 2 && b[at]|b[at+1] < 0x80 {
+		return int(b[at]), int(b[at+1]), at + 2
+	}
+	x, n := binary.Uvarint(b[at:])
+	if n <= 0 {
+		return 0, 0, -1
+	}
+	at, shared = at+n, int(min(x, 1<<20))
+	if fixed > 0 {
+		return shared, fixed - shared, at
+	}
+	if x, n = binary.Uvarint(b[at:]); n <= 0 {
+		return 0, 0, -1
+	}
+	return shared, int(min(x, 1<<20)), at + n
+}
+
+// appendShort is append, eight bytes at a time where both have room behind: a call takes longer than most keys do.
+func appendShort(dst, src []byte) []byte {
+	n, more := len(dst), len(src)
+	if more > 32 || cap(dst)-n < 40 || cap(src) < 40 {
+		return append(dst, src...)
+	}
+	out, in := dst[n:n+40], src[:40]
+	for i := 0; i < more && i < 32; i += 8 {
+		binary.LittleEndian.PutUint64(out[i:], binary.LittleEndian.Uint64(in[i:]))
+	}
+	return dst[:n+more]
 }
 
 // above reports whether a is above b, which is seldom in doubt after the first byte.
@@ -166,10 +193,11 @@ func above(a, b []byte) bool {
 
 // textOf is a key of the block that is no number.
 func (s *source) textOf(i int) []byte {
-	if i == 0 {
-		return s.text[:s.ends[0]]
+	from := 0
+	if i > 0 {
+		from = s.ends[i-1]
 	}
-	return s.text[s.ends[i-1]:s.ends[i]]
+	return s.text[from:s.ends[i]]
 }
 
 // readSingles reads the only rows of n keys.

@@ -185,33 +185,46 @@ func (w *writer) closeFull() error {
 }
 
 // texts takes all pairs of keys that are no numbers.
-func (w *writer) texts(batch []pair, textOf func(*pair) []byte) error {
+func (w *writer) texts(batch []pair, of keyTexts) error {
+	last := w.last // a view of the last key, which is copied where others look at it
 	for len(batch) > 0 {
-		first, key, n := &batch[0], textOf(&batch[0]), 1
-		for n < len(batch) && batch[n].word == first.word && (batch[n].key() == first.key() || bytes.Equal(textOf(&batch[n]), key)) {
+		first, key, n := &batch[0], of.text(&batch[0]), 1
+		for n < len(batch) && batch[n].word == first.word && (batch[n].key() == first.key() || bytes.Equal(of.text(&batch[n]), key)) {
 			n++
 		}
 		if n > 1 || w.count == 0 {
+			w.last = append(w.last[:0], last...)
 			if err := w.several(key, batch[:n]); err != nil {
 				return err
 			}
-			batch = batch[n:]
+			batch, last = batch[n:], w.last
 			continue
 		}
-		shared := commonPrefix(w.last, key)
-		w.keys.Uvarint(uint64(shared))
-		if w.variable {
-			w.keys.Uvarint(uint64(len(key) - shared))
-		}
-		w.keys.Bytes(key[shared:])
-		w.last = append(w.last[:shared], key[shared:]...)
+		w.shareText(last, key)
 		w.row(first.row())
 		if err := w.closeFull(); err != nil {
 			return err
 		}
-		batch = batch[1:]
+		batch, last = batch[1:], key
 	}
+	w.last = append(w.last[:0], last...)
 	return nil
+}
+
+// shareText puts a key behind the last one into the block.
+func (w *writer) shareText(last, key []byte) {
+	shared := commonPrefix(last, key)
+	rest := len(key) - shared
+	switch {
+	case !w.variable:
+		w.keys.Uvarint(uint64(shared))
+	case shared|rest < 0x80:
+		w.keys.Buf = append(w.keys.Buf, uint8(shared), uint8(rest))
+	default:
+		w.keys.Uvarint(uint64(shared))
+		w.keys.Uvarint(uint64(rest))
+	}
+	w.keys.Buf = appendShort(w.keys.Buf, key[shared:])
 }
 
 // several takes the pairs of one key.
