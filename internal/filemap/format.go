@@ -13,6 +13,8 @@
 // A run of a column of few values has a value map as well: the values themselves, sorted, and for each the files that hold it, and
 // those that hold nulls. It is exact, and answers what is asked of the order of values, or of all values but some.
 //
+// Beside the root lie the layouts of the files, Layouts: where their pages are.
+//
 // # Version 2
 //
 // Integers are little-endian, uv is an unsigned LEB128 varint.

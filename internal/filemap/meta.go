@@ -33,6 +33,8 @@ type Meta struct {
 	Values *int `json:"values,omitempty"`
 	// Root is the root itself where it has at most MaxRootInline bytes; empty: it is read.
 	Root []byte `json:"root,omitempty"`
+	// Layouts is where the layouts of the files are, in the object of the root; nil: the run has none.
+	Layouts *Stored `json:"layouts,omitempty"`
 	// Invalid is the slots of files that were overwritten since, ascending: the run does not cover them.
 	Invalid []uint32 `json:"invalid,omitempty"`
 }
@@ -46,6 +48,13 @@ type Object struct {
 	Off int64  `json:"off"` // of the first leaf
 }
 
+// Stored is where a part of a run lies, and the CRC32C of its bytes.
+type Stored struct {
+	Off int64  `json:"off"`
+	Len int64  `json:"len"`
+	CRC uint32 `json:"crc"`
+}
+
 // ParseMeta reads a Meta; what makes no sense is a Corrupt fault.
 func ParseMeta(name string, raw []byte) (*Meta, error) {
 	m := &Meta{}
@@ -54,6 +63,9 @@ func ParseMeta(name string, raw []byte) (*Meta, error) {
 	}
 	if len(m.Columns) != 1 || len(m.Objects) == 0 || len(m.Objects) > maxObjects || m.Files < 0 || m.Files > maxFiles {
 		return nil, fault.New(fault.Corrupt, name, "%d columns, %d objects and %d files", len(m.Columns), len(m.Objects), m.Files)
+	}
+	if l := m.Layouts; l != nil && (l.Off < 0 || l.Len <= 0 || l.Len > maxLayouts) {
+		return nil, fault.New(fault.Corrupt, name, "layouts of %d bytes at %d", l.Len, l.Off)
 	}
 	for _, o := range m.Objects {
 		if o.Key == "" || o.Off < 0 {
@@ -76,6 +88,15 @@ func (m *Meta) Claim(name string) lineage.Claim {
 	return lineage.Claim{
 		Index: name, FormatVersion: m.FormatVersion, TableUUID: m.TableUUID, SnapshotID: m.SnapshotID, SequenceNumber: m.Sequence,
 	}
+}
+
+// OpenLayouts opens the layouts that lie at the meta's place.
+func (m *Meta) OpenLayouts(name string, raw []byte) (*Layouts, error) {
+	if err := bytescan.CheckCRC(name, raw, m.Layouts.CRC); err != nil {
+		return nil, err
+	}
+	l, err := OpenLayouts(raw, m.Files)
+	return l, fault.About(name, err)
 }
 
 // OpenChecked opens a root that must have the checksum and fit the meta.

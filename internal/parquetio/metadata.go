@@ -146,6 +146,7 @@ const (
 // metadata is a FileMetaData.
 type metadata struct {
 	elements  []element
+	schema    view // the list of the elements
 	rows      int64
 	groups    []rowGroup
 	createdBy string
@@ -157,17 +158,13 @@ type metadata struct {
 const maxElements = 1 << 20
 
 func (c *compact) fileMetadata() *metadata {
-	m := &metadata{rows: -1}
+	m := &metadata{rows: -1, schema: no}
 	c.fields(func(id int, typ byte) bool {
 		switch {
 		case id == 2 && typ == thriftList:
-			c.each(thriftStruct, func(int) {
-				if len(m.elements) == maxElements {
-					c.fail("schema of more than %d nodes", maxElements)
-					return
-				}
-				m.elements = append(m.elements, c.element())
-			})
+			from := c.i
+			m.elements = c.elements(m.elements)
+			m.schema = view{uint32(from), uint32(c.i - from)}
 		case id == 3 && typ == thriftI64:
 			m.rows = c.int64()
 		case id == 4 && typ == thriftList:
@@ -185,6 +182,18 @@ func (c *compact) fileMetadata() *metadata {
 		return true
 	})
 	return m
+}
+
+// elements appends those of a schema.
+func (c *compact) elements(dst []element) []element {
+	c.each(thriftStruct, func(int) {
+		if len(dst) == maxElements {
+			c.fail("schema of more than %d nodes", maxElements)
+			return
+		}
+		dst = append(dst, c.element())
+	})
+	return dst
 }
 
 func (c *compact) columnOrder() columnOrder {
