@@ -9,6 +9,7 @@ import (
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
+	"github.com/skomerdb/skomer/internal/store"
 )
 
 // Map is a finished run of a file map over the files that the build covers, in local files that the caller removes. The keys of
@@ -56,8 +57,43 @@ func (m *mapping) startFile(s *source) error {
 	}, pages)
 }
 
+// layoutSpans is what the layout of the file takes and is not in memory, unless that is much.
+func (s *source) layoutSpans() []store.Span {
+	spans := s.opened.Tail.Missing(s.opened.File.LayoutSpans())
+	bytes := int64(0)
+	for _, span := range spans {
+		bytes += span.Len
+	}
+	if bytes > maxLayoutBytes {
+		return nil
+	}
+	return spans
+}
+
+// layouts finds those of the unit's files.
+func (w *writing) layouts() func(*filemap.File) (filemap.Layout, bool) {
+	type incarnation struct {
+		path [16]byte
+		tag  string
+	}
+	known := map[incarnation]filemap.Layout{}
+	for _, s := range w.files {
+		if l, ok := s.opened.File.Layout(&s.opened.Tail); ok {
+			known[incarnation{filemap.PathKey(s.Stated), string(s.opened.Tag)}] = filemap.Layout(l)
+		}
+	}
+	return func(f *filemap.File) (filemap.Layout, bool) {
+		l, ok := known[incarnation{f.Path, f.Tag}]
+		return l, ok
+	}
+}
+
 // finishMaps writes the runs.
 func (w *writing) finishMaps() error {
+	if len(w.maps) == 0 {
+		return nil
+	}
+	layouts := w.layouts()
 	for _, m := range w.maps {
 		field := m.index.Columns[0].Leaf().ID
 		info := bundle.BuildInfo{BuildID: w.unit.ID, TableUUID: w.unit.Snapshot.TableUUID, SnapshotID: w.unit.Snapshot.ID, Sequence: w.unit.Snapshot.Sequence}
@@ -72,7 +108,7 @@ func (w *writing) finishMaps() error {
 			out.Abandon()
 			return err
 		}
-		files, err := out.Close(root)
+		files, err := out.Close(root, run.Layouts(layouts))
 		if err != nil {
 			out.Abandon()
 			return err

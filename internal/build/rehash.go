@@ -31,7 +31,7 @@ func (b *Builder) Rehash(ctx context.Context, s *facts.Snapshot, f File, columns
 	if err != nil {
 		return lineage.File{}, err
 	}
-	if err := b.pageIndexes(ctx, []*source{src}); err != nil {
+	if err := b.pageIndexes(ctx, []*source{src}, false); err != nil {
 		return lineage.File{}, err
 	}
 	if _, err := b.hash(ctx, src); err != nil {

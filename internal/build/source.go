@@ -100,7 +100,7 @@ func (b *Builder) open(ctx context.Context, u Unit, r *Result) ([]*source, error
 		total += uint64(s.rows)
 		out = append(out, s)
 	}
-	return out, b.pageIndexes(ctx, out)
+	return out, b.pageIndexes(ctx, out, len(u.Maps) > 0)
 }
 
 // bind finds the unit's columns in a file.
@@ -137,12 +137,20 @@ func (s *source) resolution(u Unit) string {
 	return strings.Join(parts, ",")
 }
 
-// pageIndexes loads the page indexes of the bound columns, in one wave. Files without one keep row groups as their pages.
-func (b *Builder) pageIndexes(ctx context.Context, files []*source) error {
+// maxLayoutBytes is the most that is read of a file for its layout, beside what comes with the footer.
+const maxLayoutBytes = 64 << 10
+
+// pageIndexes loads the page indexes of the bound columns, in one wave, and brings what layouts take beside them. Files without one keep
+// row groups as their pages.
+func (b *Builder) pageIndexes(ctx context.Context, files []*source, layouts bool) error {
 	var reads []store.Read
 	var who []*source
 	for _, s := range files {
-		if missing := s.opened.Tail.Missing(s.binding.PageIndexSpans(nil)); len(missing) > 0 {
+		missing := s.opened.Tail.Missing(s.binding.PageIndexSpans(nil))
+		if layouts {
+			missing = append(missing, s.layoutSpans()...)
+		}
+		if len(missing) > 0 {
 			reads = append(reads, store.Read{Key: s.Path, Tag: s.opened.Tag, Spans: missing})
 			who = append(who, s)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/skomerdb/skomer/internal/puffin"
 )
 
-// RunWriter writes a run of a file map into Puffin files in a local folder: leaves into one after another, and the root behind the
-// leaves of the last.
+// RunWriter writes a run of a file map into Puffin files in a local folder: leaves into one after another, and the root, and the layouts of
+// its files, behind the leaves of the last.
 type RunWriter struct {
 	dir    string
 	info   BuildInfo
@@ -28,6 +28,8 @@ type RunFiles struct {
 	Sizes []int64       // of them
 	First []int64       // offset of the first leaf in each
 	Root  lineage.Place // in the last
+	// Layouts is where those are, in the last; nil: there are none.
+	Layouts *lineage.Place
 }
 
 // NewRunWriter writes a run on the column with the field id, of the index.
@@ -52,7 +54,7 @@ func (w *RunWriter) Next() error {
 			return err
 		}
 	}
-	return w.end(nil)
+	return w.end(nil, nil)
 }
 
 func (w *RunWriter) begin() error {
@@ -69,18 +71,23 @@ func (w *RunWriter) blob(kind string) puffin.Blob {
 	return puffin.Blob{Type: kind, Fields: w.fields, SnapshotID: w.info.SnapshotID, SequenceNumber: w.info.Sequence, Properties: w.props}
 }
 
-// end closes the file at hand, behind the root if there is one.
-func (w *RunWriter) end(root []byte) error {
+// end closes the file at hand, behind the root and the layouts if there are any.
+func (w *RunWriter) end(root, layouts []byte) error {
 	leaves, err := w.puffin.End()
 	if err != nil {
 		return err
 	}
 	if root != nil {
-		b, err := w.puffin.Append(w.blob(filemap.RootType), root)
+		if w.out.Root, err = w.append(filemap.RootType, root); err != nil {
+			return err
+		}
+	}
+	if layouts != nil {
+		at, err := w.append(filemap.LayoutsType, layouts)
 		if err != nil {
 			return err
 		}
-		w.out.Root = lineage.Place{Off: b.Offset, Len: b.Length, CRC: bytescan.CRC32C(root)}
+		w.out.Layouts = &at
 	}
 	size, err := w.puffin.Finish(map[string]string{propBuild: w.info.BuildID, propTable: w.info.TableUUID})
 	if err != nil {
@@ -92,14 +99,19 @@ func (w *RunWriter) end(root []byte) error {
 	return fault.Wrap(fault.Exhausted, f.Name(), f.Close())
 }
 
-// Close writes the root. The files are the caller's to remove.
-func (w *RunWriter) Close(root []byte) (RunFiles, error) {
+func (w *RunWriter) append(kind string, raw []byte) (lineage.Place, error) {
+	b, err := w.puffin.Append(w.blob(kind), raw)
+	return lineage.Place{Off: b.Offset, Len: b.Length, CRC: bytescan.CRC32C(raw)}, err
+}
+
+// Close writes the root and, unless they are nil, the layouts. The files are the caller's to remove.
+func (w *RunWriter) Close(root, layouts []byte) (RunFiles, error) {
 	if w.puffin == nil {
 		if err := w.begin(); err != nil {
 			return RunFiles{}, err
 		}
 	}
-	err := w.end(root)
+	err := w.end(root, layouts)
 	return w.out, err
 }
 

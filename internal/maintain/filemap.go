@@ -109,6 +109,9 @@ func putRun(ctx context.Context, s *State, declared string, n int, m build.Map) 
 			out = append(out, overlay.Derived{Kind: filemap.PartKind, Name: fmt.Sprintf("%s/%d", name, k), Index: m.IndexID, Key: key, Build: declared})
 		}
 	}
+	if at := m.Files.Layouts; at != nil {
+		m.Meta.Layouts = new(filemap.Stored(*at))
+	}
 	root := m.Files.Root
 	if root.Len <= filemap.MaxRootInline {
 		var err error

@@ -214,18 +214,45 @@ func (k *keeping) write(ctx context.Context, id string, runs []*wave.ListedRun) 
 		out.Abandon()
 		return nil, err
 	}
-	files, err := out.Close(root)
+	merged, err := filemap.Open(root)
 	if err != nil {
 		out.Abandon()
 		return nil, err
 	}
-	merged, err := filemap.Open(root)
+	files, err := out.Close(root, merged.Layouts(k.layouts(ctx, runs)))
 	if err != nil {
 		out.Abandon()
 		return nil, err
 	}
 	meta.Describe(merged)
 	return &build.Map{IndexID: k.index.Definition.ID, Files: files, Meta: meta}, nil
+}
+
+// layouts finds those of the files of runs. What cannot be read is left out: the footers of such files are read.
+func (k *keeping) layouts(ctx context.Context, runs []*wave.ListedRun) func(*filemap.File) (filemap.Layout, bool) {
+	all := make([]*wave.Layouts, len(runs))
+	var tasks []*wave.Task
+	for i, r := range runs {
+		all[i] = k.runs.Layouts(k.Overlay.Prefix(), r)
+		tasks = all[i].AppendTask(tasks)
+	}
+	known := map[filemap.File]filemap.Layout{}
+	if err := wave.Run(ctx, k.Store, tasks); err == nil {
+		for i, r := range runs {
+			for slot, f := range r.Run.Files {
+				if l, ok := all[i].Of(slot); ok {
+					f.Stride = 0
+					known[f] = l
+				}
+			}
+		}
+	}
+	return func(f *filemap.File) (filemap.Layout, bool) {
+		incarnation := *f
+		incarnation.Stride = 0
+		l, ok := known[incarnation]
+		return l, ok
+	}
 }
 
 // fetchLeaves reads the leaves of a run from one to another, without the empty ones; the value map counts as the one behind the last.

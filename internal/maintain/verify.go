@@ -19,7 +19,7 @@ type sealed struct {
 	lineage.Place
 }
 
-// within is what the bytes that a version names of a derived object vouch for in turn, by kind: a run for its leaves and its value map, the head of a
+// within is what the bytes that a version names of a derived object vouch for in turn, by kind: a run for its leaves, its value map and its layouts, the head of a
 // manifest's facts for their sections. Of kinds that are not here a version names every byte that is used.
 var within = map[string]func(prefix string, e *overlay.Derived, raw []byte) ([]sealed, error){
 	filemap.Kind: func(prefix string, e *overlay.Derived, raw []byte) ([]sealed, error) {
@@ -36,6 +36,9 @@ var within = map[string]func(prefix string, e *overlay.Derived, raw []byte) ([]s
 			p := run.PlaceOf(i)
 			o := meta.Objects[p.Object]
 			out = append(out, sealed{prefix + "/" + o.Key, lineage.Place{Off: o.Off + p.Off, Len: p.Len, CRC: p.CRC}})
+		}
+		if l := meta.Layouts; l != nil {
+			out = append(out, sealed{prefix + "/" + e.Key, lineage.Place(*l)})
 		}
 		return out, nil
 	},

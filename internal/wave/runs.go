@@ -11,7 +11,7 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
-// Runs keeps opened runs of file maps between queries and forgets the least recently used beyond a number of bytes. It is safe for
+// Runs keeps opened runs of file maps, and the layouts of their files, between queries and forgets the least recently used beyond a number of bytes. It is safe for
 // concurrent use.
 type Runs struct {
 	mu    sync.Mutex
@@ -21,12 +21,15 @@ type Runs struct {
 	byKey map[readerKey]*list.Element
 }
 
+// keptRun is a run, or the layouts of one.
 type keptRun struct {
-	key readerKey
-	run *filemap.Run
+	key     readerKey
+	run     *filemap.Run
+	layouts *filemap.Layouts
+	bytes   int64
 }
 
-// NewRuns keeps about limit bytes of opened runs.
+// NewRuns keeps about limit bytes of opened runs and layouts.
 func NewRuns(limit int64) *Runs {
 	return &Runs{limit: limit, order: list.New(), byKey: map[readerKey]*list.Element{}}
 }
@@ -42,24 +45,31 @@ type ListedRun struct {
 // Load opens every run of the version's file maps that want accepts, in one wave for those that are not kept. prefix is the overlay's. Only a
 // cancelled context is an error of the whole.
 func (k *Runs) Load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
-	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, true)
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, loading{inline: true})
 }
 
 // LoadStored is Load for who keeps the runs: roots that the overlay lists whole are read all the same, so that an object that is gone or
 // damaged is noticed.
 func (k *Runs) LoadStored(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(index string) bool) ([]*ListedRun, error) {
-	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, false)
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return want(e.Index) }, loading{})
 }
 
-// LoadNamed is LoadStored for the runs with the names.
+// LoadNamed is LoadStored for the runs with the names, and brings the layouts of their files.
 func (k *Runs) LoadNamed(ctx context.Context, st store.Store, prefix string, v *overlay.Version, names []string) ([]*ListedRun, error) {
-	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return slices.Contains(names, e.Name) }, false)
+	return k.load(ctx, st, prefix, v, func(e *overlay.Derived) bool { return slices.Contains(names, e.Name) }, loading{layouts: true})
 }
 
-func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(*overlay.Derived) bool, inline bool) ([]*ListedRun, error) {
+// loading is how runs are loaded.
+type loading struct {
+	inline  bool // roots that the overlay lists whole are not read
+	layouts bool // layouts that are not kept are read, too
+}
+
+func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overlay.Version, want func(*overlay.Derived) bool, how loading) ([]*ListedRun, error) {
 	var out []*ListedRun
 	var reads []store.Read
 	var who []*ListedRun
+	beside := map[*ListedRun]*Task{}
 	for _, e := range v.Derived(filemap.Kind) {
 		if !want(&e) {
 			continue
@@ -69,19 +79,24 @@ func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overl
 		if r.Meta, r.Err = filemap.ParseMeta(e.Name, e.Meta); r.Err != nil {
 			continue
 		}
-		if inline || len(r.Meta.Root) == 0 {
+		if how.inline || len(r.Meta.Root) == 0 {
 			if r.Run = k.get(r.key(prefix)); r.Run != nil {
 				continue
 			}
 		}
-		if inline && len(r.Meta.Root) > 0 {
+		if how.inline && len(r.Meta.Root) > 0 {
 			if r.Run, r.Err = r.Meta.OpenChecked(r.Name, r.Meta.Root, r.CRC); r.Err == nil {
 				k.put(r.key(prefix), r.Run)
 				continue
 			}
 		}
-		reads = append(reads, store.Read{Key: r.key(prefix).bundle, Spans: []store.Span{{Off: e.Off, Len: e.Len}}})
-		who = append(who, r)
+		read := store.Read{Key: r.key(prefix).bundle, Spans: []store.Span{{Off: e.Off, Len: e.Len}}}
+		if how.layouts {
+			for _, t := range k.Layouts(prefix, r).AppendTask(nil) {
+				read.Spans, beside[r] = append(read.Spans, t.Steps.Need()...), t
+			}
+		}
+		reads, who = append(reads, read), append(who, r)
 	}
 	if len(reads) == 0 {
 		return out, nil
@@ -97,6 +112,9 @@ func (k *Runs) load(ctx context.Context, st store.Store, prefix string, v *overl
 		}
 		if r.Run, r.Err = r.Meta.OpenChecked(r.Name, res.Data[0], r.CRC); r.Err == nil {
 			k.put(r.key(prefix), r.Run)
+			if t := beside[r]; t != nil {
+				t.Err = t.Steps.Feed(res.Data[1:])
+			}
 		} else if f, ok := st.(forgetter); ok {
 			f.Forget(reads[i].Key)
 		}
@@ -120,6 +138,17 @@ func (k *Runs) Unread(prefix string, v *overlay.Version, want func(index string)
 func (r *ListedRun) key(prefix string) readerKey { return readerKey{prefix + "/" + r.Key, r.Off} }
 
 func (k *Runs) get(key readerKey) *filemap.Run {
+	if e := k.find(key); e != nil {
+		return e.run
+	}
+	return nil
+}
+
+func (k *Runs) put(key readerKey, r *filemap.Run) {
+	k.keep(&keptRun{key: key, run: r, bytes: r.Bytes()})
+}
+
+func (k *Runs) find(key readerKey) *keptRun {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.byKey[key]
@@ -127,25 +156,25 @@ func (k *Runs) get(key readerKey) *filemap.Run {
 		return nil
 	}
 	k.order.MoveToFront(e)
-	return e.Value.(*keptRun).run
+	return e.Value.(*keptRun)
 }
 
-func (k *Runs) put(key readerKey, r *filemap.Run) {
+func (k *Runs) keep(r *keptRun) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.byKey[key] != nil || r.Bytes() > k.limit {
+	if k.byKey[r.key] != nil || r.bytes > k.limit {
 		return
 	}
-	k.byKey[key] = k.order.PushFront(&keptRun{key, r})
-	k.used += r.Bytes()
+	k.byKey[r.key] = k.order.PushFront(r)
+	k.used += r.bytes
 	for k.used > k.limit {
 		last := k.order.Remove(k.order.Back()).(*keptRun)
 		delete(k.byKey, last.key)
-		k.used -= last.run.Bytes()
+		k.used -= last.bytes
 	}
 }
 
-// Bytes is the memory that the kept runs hold.
+// Bytes is the memory that the kept runs and layouts hold.
 func (k *Runs) Bytes() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
