@@ -77,12 +77,24 @@ func (l *firstLook) result(ctx context.Context) (*overlay.Version, error) {
 	return l.version, l.err
 }
 
-// likelyNeeded is the roots of file maps that an overlay does not list whole.
+// likelyNeeded is the roots of file maps that an overlay does not list whole, with the layouts behind them as far as heads name so much.
 func likelyNeeded(v *overlay.Version) []overlay.Derived {
 	var out []overlay.Derived
+	var layouts []int64 // behind each
+	left := int64(overlay.MaxAheadBytes)
 	for _, e := range v.Derived(filemap.Kind) {
-		if m, err := filemap.ParseMeta(e.Name, e.Meta); err == nil && len(m.Root) == 0 {
-			out = append(out, e)
+		m, err := filemap.ParseMeta(e.Name, e.Meta)
+		if err != nil || len(m.Root) > 0 {
+			continue
+		}
+		out, layouts, left = append(out, e), append(layouts, 0), left-e.Len
+		if l := m.Layouts; l != nil && l.Off == e.Off+e.Len {
+			layouts[len(out)-1] = l.Len
+		}
+	}
+	for i, n := range layouts {
+		if n <= left {
+			out[i].Len, left = out[i].Len+n, left-n
 		}
 	}
 	return out

@@ -10,11 +10,13 @@ import (
 	"github.com/skomerdb/skomer/internal/store"
 )
 
+// MaxAheadBytes is the bytes of all parts that a head names to be read ahead; where Ahead tells of more, it names none.
+const MaxAheadBytes = 1 << 20
+
 // What a head copies of lists, and what is read for it ahead.
 const (
 	maxListCopies  = 40 << 10 // bytes of all copies
 	maxAhead       = 4        // parts
-	maxAheadBytes  = 1 << 20  // of all parts
 	firstTimeout   = 30 * time.Second
 	aheadBelow     = "data/"
 	aheadForbidden = "/../"
@@ -147,7 +149,7 @@ func (o *Overlay) readAhead(ctx context.Context, parts []Part) {
 	var reads []store.Read
 	var total int64
 	for _, p := range parts {
-		if len(reads) == maxAhead || p.Off < 0 || p.Len <= 0 || p.Len > maxAheadBytes-total ||
+		if len(reads) == maxAhead || p.Off < 0 || p.Len <= 0 || p.Len > MaxAheadBytes-total ||
 			!strings.HasPrefix(p.Key, aheadBelow) || strings.Contains(p.Key, aheadForbidden) {
 			return
 		}
@@ -181,7 +183,7 @@ func (v *Version) ahead() []Part {
 	var out []Part
 	var total int64
 	for _, e := range v.overlay.opts.Ahead(v) {
-		if total += e.Len; len(out) == maxAhead || total > maxAheadBytes {
+		if total += e.Len; len(out) == maxAhead || total > MaxAheadBytes {
 			return nil
 		}
 		out = append(out, Part{e.Key, e.Off, e.Len})

@@ -55,6 +55,14 @@ func (c *Footers) get(path string, tag store.Tag) *footer {
 	return f
 }
 
+// Has reports whether the footer of a file is kept, as it was under a tag.
+func (c *Footers) Has(path string, tag store.Tag) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byPath[path]
+	return e != nil && e.Value.(*footer).tag == tag
+}
+
 // Count is how many footers were asked for and kept, and were not.
 func (c *Footers) Count() (hits, misses int64) {
 	c.mu.Lock()

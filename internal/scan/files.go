@@ -42,7 +42,7 @@ func (x *run) opened(ctx context.Context, files []File) (out []*file, err error)
 	return out, x.bindAll(ctx, out)
 }
 
-// open reads the footers of Parquet files. A file that changed since it was indexed, or since its footer was kept, is opened once more
+// open reads the footers of Parquet files that are not read by their layouts. A file that changed since it was indexed, or since its footer was kept, is opened once more
 // without evidence.
 func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
 	out := make([]*file, len(files))
@@ -57,6 +57,11 @@ func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
 			x.counters.FilesOpened++
 			continue
 		}
+		if o := x.byLayout(f); o != nil {
+			out[i].opened, out[i].laid = o, true
+			x.counters.FilesOpened++
+			continue
+		}
 		parquet = append(parquet, out[i])
 	}
 	return out, x.footers(ctx, parquet)
@@ -64,16 +69,22 @@ func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
 
 // bindAll hides deleted rows, binds the columns of Parquet files and narrows their verdicts by Parquet statistics.
 func (x *run) bindAll(ctx context.Context, all []*file) error {
-	var files []*file
+	var files, misfits []*file
 	for _, f := range all {
 		if f.avro() {
 			f.verdict = hide(f.verdict, f.mask)
 			continue
 		}
-		if err := f.bind(); err != nil {
+		switch err := f.bind(); {
+		case err != nil && f.laid:
+			misfits = append(misfits, f)
+		case err != nil:
 			return fault.About(f.path, err)
 		}
 		files = append(files, f)
+	}
+	if err := x.unlay(ctx, misfits); err != nil {
+		return err
 	}
 	if err := x.pageIndexes(ctx, files); err != nil {
 		return err
@@ -81,6 +92,21 @@ func (x *run) bindAll(ctx context.Context, all []*file) error {
 	if !x.KeepAll {
 		for _, f := range files {
 			f.narrow()
+		}
+	}
+	return nil
+}
+
+// unlay binds files by their footers whose layouts do not do for it.
+func (x *run) unlay(ctx context.Context, files []*file) error {
+	x.counters.FilesOpened -= len(files)
+	if err := x.footers(ctx, files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		f.laid = false
+		if err := f.bind(); err != nil {
+			return fault.About(f.path, err)
 		}
 	}
 	return nil

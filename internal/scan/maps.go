@@ -94,9 +94,11 @@ func (e *evidence) askMaps(ctx context.Context) error {
 	for l := range e.mapped {
 		tasks = e.look(l, others[l], tasks)
 	}
+	tasks = e.askLayouts(tasks)
 	if err := wave.Run(ctx, e.Overlay, tasks); err != nil {
 		return err
 	}
+	e.lostLayouts()
 	for _, m := range e.mapped {
 		e.gatherHits(m)
 	}
@@ -358,6 +360,7 @@ func (e *evidence) narrowAll() {
 func (e *evidence) narrow(f *File) {
 	var by, spoke []string
 	var tags []store.Tag
+	var layout filemap.Layout
 	said := plan.Fold(e.plan.Predicate, f.Records, func(l *predicate.Leaf) rowset.Verdict {
 		m := e.mapped[l]
 		if m == nil || !m.Covers(f.Ordinal) || m.looks[m.at[f.Ordinal].run-1] == nil {
@@ -371,6 +374,9 @@ func (e *evidence) narrow(f *File) {
 		may := m.rows(f.Ordinal, f.Records)
 		tags = append(tags, tag)
 		spoke = append(spoke, run.Index)
+		if l, ok := e.layouts[run].Of(int(m.at[f.Ordinal].slot)); ok {
+			layout = l
+		}
 		if e.plan.Decisions != nil {
 			by = append(by, fmt.Sprintf("file map of %s on %s: %s", run.Index, l, may))
 		}
@@ -390,6 +396,9 @@ func (e *evidence) narrow(f *File) {
 	if !e.options.Strict {
 		f.Tag = f.mapTag
 	}
+	if f.layout = layout; f.laidOut() {
+		by = append(by, "its pages are read without its footer")
+	}
 	if d := e.plan.Decisions; d != nil {
 		d[f.Ordinal].By, d[f.Ordinal].ByIndex = strings.Join(by, "; "), true
 		d[f.Ordinal].Kept = !verdict.May.Empty()
@@ -401,7 +410,7 @@ func (e *evidence) narrow(f *File) {
 func (f *File) withoutMaps() File {
 	out := *f
 	if f.mapped {
-		out.Verdict, out.Tag, out.mapped, out.Indexed = f.facts, "", false, false
+		out.Verdict, out.Tag, out.mapped, out.Indexed, out.layout = f.facts, "", false, false, filemap.Layout{}
 	}
 	return out
 }
@@ -457,7 +466,7 @@ func (e *evidence) enough() bool {
 		if !f.mapped {
 			return false
 		}
-		bytes += f.Size / max(int64(f.Records), 1) * f.Verdict.May.Count()
+		bytes += f.mayBytes()
 	}
 	return bytes < min(mapEnough, e.options.MinBytes*4)
 }

@@ -171,7 +171,8 @@ type evidence struct {
 	asked   map[question]*asked
 	tasks   []*wave.Task
 	mapped  map[*predicate.Leaf]*mapped // the leaves that file maps answer
-	scene   *plan.Scene                 // nil: every index is asked
+	layouts map[*wave.ListedRun]*wave.Layouts
+	scene   *plan.Scene // nil: every index is asked
 	proven  map[claim]lineage.Verdict
 	weighed map[weighed]*judged
 }

@@ -51,8 +51,9 @@ type run struct {
 	emitted  int64 // batches handed on
 	apart    bool  // some rows are deleted, and which is known without a look into data files
 	mu       sync.Mutex
-	stale    []string        // files whose tag did not match in the last attempt
-	mended   map[string]bool // files that were read anew after that
+	stale    []string                    // files whose tag did not match in the last attempt
+	mended   map[string]bool             // files that were read anew after that
+	shapes   map[string]*parquetio.Shape // of layouts; nil: one makes no sense
 }
 
 // Read calls rows with the answer in the order of (file path, position), the projection's vectors parallel to project. A

@@ -9,6 +9,7 @@ package scan
 import (
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/predicate"
 	"github.com/skomerdb/skomer/internal/rowset"
 	"github.com/skomerdb/skomer/internal/store"
@@ -29,6 +30,8 @@ type File struct {
 	mapped bool
 	mapTag store.Tag
 	facts  rowset.Verdict
+	// layout is where the pages of these bytes are; without places the footer is read.
+	layout filemap.Layout
 }
 
 // Plan is the files to read, in the order of (path, ordinal).

@@ -20,6 +20,7 @@ type file struct {
 	path    string
 	tag     store.Tag
 	opened  *parquetio.Opened
+	laid    bool               // by the file's layout
 	check   *parquetio.Binding // the predicate's columns; nil if nothing is unsure
 	project *parquetio.Binding // the projection; nil when only counting
 	mask    *mask.Mask
@@ -208,8 +209,9 @@ func liveOf(dst, set []uint64, b *column.Batch) []uint64 {
 	return dst
 }
 
-// read decodes rows of bound paths from the bytes that were fetched. Where the page index turns out to contradict the pages, it
-// goes on at the rows that are left with whole chunks; the file's page index is then forgotten.
+// read decodes rows of bound paths from the bytes that were fetched. Where the pages are not those of the file's layout, it goes on at the
+// rows that are left by the footer, and where they are not those of the page index, with whole chunks; the file's page index is then
+// forgotten.
 func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Path, rows *rowset.Set, left func() *rowset.Set, take func(*column.Batch) error) error {
 	if u.file.avro() {
 		return u.readAvro(ctx, paths, rows, take)
@@ -218,27 +220,26 @@ func (u *unit) read(ctx context.Context, b *parquetio.Binding, paths []column.Pa
 	if !ok {
 		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
 	}
+	s := u.file.run.plan.Snapshot
+	pf := u.file.opened.File
+	bind := func() (*parquetio.Binding, error) { return pf.Bind(s.In(u.file.plan.Ordinal, paths), s.NameMapping) }
 	err := b.Decode(ctx, data, rows, batchRows, take)
+	if u.file.laid && misplaced(err) {
+		if pf, err = u.file.footer(ctx); err != nil {
+			return err
+		}
+		if b, err = bind(); err != nil {
+			return err
+		}
+		err = u.again(ctx, b, left(), take)
+	}
 	if !parquetio.PageIndexWrong(err) {
 		return err
 	}
-	rows = left()
-	x := u.file.run
-	s := x.plan.Snapshot
-	whole, err := u.file.opened.File.Bind(s.In(u.file.plan.Ordinal, paths), s.NameMapping) // other units decode with b
+	whole, err := bind() // other units decode with b
 	if err != nil {
 		return err
 	}
 	whole.DropPageIndex()
-	u.spans = whole.Spans(rows)
-	if missing := u.held.Missing(u.spans); len(missing) > 0 {
-		reads := []store.Read{{Key: u.file.path, Tag: u.file.tag, Spans: missing}}
-		if err := x.read(ctx, reads, func(int) *parquetio.Held { return &u.held }); err != nil {
-			return err
-		}
-	}
-	if data, ok = u.held.All(u.spans); !ok {
-		return fault.New(fault.Corrupt, u.file.path, "the bytes to decode were not fetched")
-	}
-	return whole.Decode(ctx, data, rows, batchRows, take)
+	return u.again(ctx, whole, left(), take)
 }
