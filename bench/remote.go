@@ -6,11 +6,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
+	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store/local"
 )
 
@@ -27,12 +30,10 @@ func remoteEquality(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	built, err := openEvents(ctx, dir, "ordered(id)")
+	location, err := laidOut(ctx, dir, "ordered(id)")
 	if err != nil {
 		return err
 	}
-	overlay := built.Overlay()
-	built.Close()
 	root := filepath.Dir(dir)
 	s3, err := startStandIn(root)
 	if err != nil {
@@ -51,7 +52,7 @@ func remoteEquality(ctx context.Context) error {
 		return err
 	}
 	defer lance.stop()
-	r := &remote{standIn: s3, dir: dir, overlay: "s3://bench" + overlay[len(root):], root: root}
+	r := &remote{standIn: s3, dir: dir, overlay: "s3://bench" + location[len(root):], root: root}
 	if err := r.pinned(ctx, lance); err != nil {
 		return err
 	}
@@ -62,6 +63,45 @@ func remoteEquality(ctx context.Context) error {
 		return err
 	}
 	return incremental(ctx)
+}
+
+// laidOut is where the overlay of a table is, with an index whose file map has the layouts of the files: one that was kept from before there
+// were any is made anew.
+func laidOut(ctx context.Context, dir, expr string) (location string, err error) {
+	for range 2 {
+		t, err := openEvents(ctx, dir, expr)
+		if err != nil {
+			return "", err
+		}
+		defer t.Close()
+		v, err := overlay.Open(local.New(), t.Overlay(), overlay.Options{}).Latest(ctx)
+		if err != nil {
+			return "", err
+		}
+		all, err := t.Indexes(ctx)
+		if err != nil {
+			return "", err
+		}
+		of := all[slices.IndexFunc(all, func(x skomer.Index) bool { return x.Expr == expr })]
+		lacking := false
+		for _, e := range v.Derived(filemap.Kind) {
+			if e.Index != of.ID {
+				continue
+			}
+			m, err := filemap.ParseMeta(e.Name, e.Meta)
+			if err != nil {
+				return "", err
+			}
+			lacking = lacking || m.Layouts == nil
+		}
+		if !lacking {
+			return t.Overlay(), nil
+		}
+		if _, err := t.DropIndex(ctx, expr); err != nil {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("the file map of %s has no layouts", expr)
 }
 
 // incremental appends files one by one, each with a sync of its own, and prints what is kept of the file map.
