@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,4 +93,28 @@ func TestAFullDiskFailsTheBundle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// slow takes a while for each write.
+type slow struct{ begun, ended atomic.Int32 }
+
+func (s *slow) Write(p []byte) (int, error) {
+	s.begun.Add(1)
+	time.Sleep(10 * time.Millisecond)
+	s.ended.Add(1)
+	return len(p), nil
+}
+
+// TestNothingIsWrittenBehindAFailedClose closes a bundle with an artifact that has not ended, while a block of it is being written.
+func TestNothingIsWrittenBehindAFailedClose(t *testing.T) {
+	out := &slow{}
+	w := NewWriter(out, info)
+	sink, err := w.Begin(record("i", 1))
+	require.NoError(t, err)
+	_, err = sink.Write(make([]byte, blockSize))
+	require.NoError(t, err)
+	_, err = w.Close()
+	require.Error(t, err)
+	require.EqualValues(t, 1, out.ended.Load())
+	require.EqualValues(t, 1, out.begun.Load())
 }

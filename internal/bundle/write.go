@@ -172,7 +172,8 @@ func (w *Writer) endBlob() (*body, puffin.Blob, *sums, error) {
 	return b, blob, w.blocks.end(), w.fail(err)
 }
 
-// Close writes lineage, roots and footer and returns the artifacts in the order in which they ended.
+// Close writes lineage, roots and footer and returns the artifacts in the order in which they ended. Behind it nothing is written, not even
+// where it fails.
 func (w *Writer) Close() ([]Written, error) {
 	if w.err == nil && w.open != nil {
 		_ = w.fail(fault.New(fault.Invalid, w.open.rec.IndexID, "the artifact has not ended"))
@@ -183,6 +184,7 @@ func (w *Writer) Close() ([]Written, error) {
 		}
 	}
 	if w.err != nil {
+		_ = w.blocks.wait()
 		return nil, w.err
 	}
 	w.err = fault.New(fault.Invalid, w.info.BuildID, "the bundle is closed")
