@@ -13,6 +13,8 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/column"
+	"github.com/skomerdb/skomer/internal/facts"
+	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
 	"github.com/skomerdb/skomer/internal/tabletest"
@@ -161,4 +163,67 @@ func TestStrictProvesWhatRowIdsCarried(t *testing.T) {
 	}
 	swept := synced(t, table, skomer.SyncOptions{Sweep: true}).Swept
 	require.Equal(t, skomer.Swept{Files: 1, Changed: 1, Restamped: 1}, *swept)
+}
+
+// TestStrictDoesNotProveWhatWasCarriedOverAnOverwrite: a file is overwritten by one of the same size whose tag is restored, and rewritten with its
+// row ids before any sync looks at it. What row ids alone would carry is not made of the values that the new file has.
+func TestStrictDoesNotProveWhatWasCarriedOverAnOverwrite(t *testing.T) {
+	ctx := context.Background()
+	d := newTraced(t, nil)
+	layout := tabletest.Layout{RowsPerGroup: 1000, PageBytes: 1 << 20, PageVersion: 1, Codec: tabletest.Uncompressed}
+	write := func(name string, keep bool, value func(i int64) int64) lakewrite.File {
+		schema, cells, versions := d.schema, []tabletest.Row{}, []tabletest.RowVersion{}
+		changed := int64(1)
+		for i := range int64(300) {
+			id := 299 - i
+			if !keep {
+				id = i
+			}
+			cells = append(cells, tabletest.Row{
+				{Val: column.IntValue(column.Long, value(id))}, {Val: column.StringValue("x")}, {Val: column.IntValue(column.Long, id)},
+			})
+			versions = append(versions, tabletest.RowVersion{ID: &id, Changed: &changed})
+		}
+		if keep {
+			schema, cells = tabletest.WithRowLineage(schema, cells, versions)
+		}
+		path := filepath.Join(d.dir, "table", "data", name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, tabletest.WriteParquet(path, schema, cells, layout))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return lakewrite.File{Path: path, Format: facts.Parquet, Records: 300, Size: info.Size()}
+	}
+	before := func(i int64) int64 { return i % 50 }
+	after := func(i int64) int64 { return max(before(i), 8) } // nothing below 8 any more
+	old := write("a.parquet", false, before)
+	_, err := d.Append(ctx, old)
+	require.NoError(t, err)
+	data := func(location string) (store.Store, string, error) { return sameTags{local.New()}, location, nil }
+	own := func(location string) (store.Store, string, error) { return local.New(), location, nil }
+	c, err := skomer.New(skomer.Config{OverlayRoot: filepath.Join(d.dir, "overlays"), MaxStaleness: time.Nanosecond, MinPlannedFiles: -1, MinPlannedScanBytes: -1}.WithStores(data, own))
+	require.NoError(t, err)
+	table, err := c.Open(ctx, d.Location(), skomer.TableOptions{})
+	require.NoError(t, err)
+	tracked(t, table)
+	require.NoError(t, table.Mount(ctx))
+	for _, e := range []string{"ordered(v)", "bitmap(v)"} {
+		_, err := table.AddIndex(ctx, e)
+		require.NoError(t, err)
+	}
+	synced(t, table, skomer.SyncOptions{})
+	_, stats := count(t, table, skomer.Query{Where: "v = 8", Strict: true})
+	require.NotEmpty(t, stats.IndexesUsed)
+
+	other := write("b.parquet", false, after)
+	require.Equal(t, old.Size, other.Size, "of the same size")
+	require.NoError(t, os.Rename(other.Path, old.Path))
+	_, err = d.Commit(ctx, lakewrite.Change{Add: []lakewrite.File{write("c.parquet", true, after)}, Remove: []string{old.Path}, Operation: "replace"})
+	require.NoError(t, err)
+	require.Zero(t, synced(t, table, skomer.SyncOptions{}).Carried)
+	for where, want := range map[string]int{"v = 8": 54, "v = 7": 0, "v = 9": 6} {
+		got, stats := count(t, table, skomer.Query{Where: where, Strict: true})
+		require.Equal(t, want, got, where)
+		require.Empty(t, stats.Rejected, where)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/skomerdb/skomer/internal/fault"
 	"github.com/skomerdb/skomer/internal/index"
 	"github.com/skomerdb/skomer/internal/index/kinds"
+	"github.com/skomerdb/skomer/internal/lineage"
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/parquetio"
 	"github.com/skomerdb/skomer/internal/store"
@@ -156,7 +157,7 @@ func (b *Builder) try(ctx context.Context, u Unit, files []*source, from *origin
 		}
 	}()
 	w := &writing{
-		derived: map[int]*column.Vector{}, Builder: b, unit: u, files: files, origins: from, result: r, temp: dir,
+		derived: map[int]*column.Vector{}, left: map[string]lineage.File{}, Builder: b, unit: u, files: files, origins: from, result: r, temp: dir,
 		out: bundle.NewWriter(out, bundle.BuildInfo{
 			BuildID: u.ID, TableUUID: u.Snapshot.TableUUID, SnapshotID: u.Snapshot.ID, Sequence: u.Snapshot.Sequence,
 		}),

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -102,10 +103,14 @@ func (w *writing) mapValues(ctx context.Context) error {
 func (w *writing) move(ctx context.Context, x Index, spec index.Spec, files []*source, first uint32) error {
 	spec.Columns, spec.Params = x.Columns, x.Definition.Params
 	m := &making{index: x, files: files, cols: w.places(x)}
-	m.builder = &mover{
+	mover := &mover{
 		ctx: ctx, index: x, spec: spec, budget: w.budget(1, w.temp), origins: w.origins, first: first,
 		cols: w.found(x, files[0]), sources: w.unit.Carry[x.Definition.ID],
 	}
+	if w.hashed() {
+		mover.unchanged = w.unchanged
+	}
+	m.builder = mover
 	return w.finish(m)
 }
 
@@ -119,6 +124,8 @@ type mover struct {
 	first   uint32 // of its rows in the unit
 	cols    []lineage.Column
 	sources []*Carried
+	// unchanged tells of a file that left whether it still is what an artifact was made of, by its content. Nil: its tag tells.
+	unchanged func(ctx context.Context, no uint32, rec *lineage.Record, f *lineage.File) (bool, error)
 }
 
 // Add implements index.Builder: a mover is given no values.
@@ -134,6 +141,9 @@ func (m *mover) Finish(body index.Sink) ([]byte, string, error) {
 	used, source, old := m.trace()
 	if len(used) == 0 {
 		return nil, notCarried, nil
+	}
+	if ok, err := m.proven(used); !ok || err != nil {
+		return nil, notCarried, err
 	}
 	rows, sources := make([]uint32, len(used)), make([]index.Source, len(used))
 	for i, k := range used {
@@ -200,6 +210,60 @@ func (m *mover) trace() (used []int, source, old []uint32) {
 		return nil, nil, nil
 	}
 	return used, source, old
+}
+
+// proven tells whether the files that left are those of which the used artifacts were made.
+func (m *mover) proven(used []int) (bool, error) {
+	if m.unchanged == nil {
+		return true, nil
+	}
+	for _, k := range used {
+		rec := m.sources[k].Record
+		for i := range rec.Files {
+			f := &rec.Files[i]
+			no, left := m.origins.at[f.Path]
+			if !left || !m.origins.is(no, f) {
+				continue // none of its rows is used
+			}
+			if ok, err := m.unchanged(m.ctx, no, rec, f); !ok || err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// unchanged hashes the columns of a file that left as the build of an artifact did, once a set of columns.
+func (w *writing) unchanged(ctx context.Context, no uint32, rec *lineage.Record, f *lineage.File) (bool, error) {
+	key := fmt.Sprint(no, rec.ReadFieldIDs)
+	now, known := w.left[key]
+	if !known {
+		var err error
+		if now, err = w.rehashLeft(ctx, no, rec.ReadFieldIDs); err != nil && !permanent(err) {
+			return false, err
+		}
+		w.left[key] = now
+	}
+	return now.ColumnsSHA256 != "" && now.Tag == string(w.origins.tags[no]) &&
+		now.ColumnsSHA256 == f.ColumnsSHA256 && now.FooterSHA256 == f.FooterSHA256, nil
+}
+
+// rehashLeft is a file that left as a build would record it now that reads some columns, zero if they are not known.
+func (w *writing) rehashLeft(ctx context.Context, no uint32, ids []int) (lineage.File, error) {
+	var columns []column.Path
+	for _, id := range ids {
+		path := w.unit.Snapshot.Column(id)
+		if path == nil {
+			return lineage.File{}, nil
+		}
+		columns = append(columns, path)
+	}
+	if len(columns) == 0 {
+		return lineage.File{}, nil
+	}
+	out, read, err := w.rehash(ctx, w.unit.Snapshot, w.origins.left[no].File, columns)
+	w.result.BytesRead += read
+	return out, err
 }
 
 // is tells whether an artifact was made of a file that left as it was found now.

@@ -13,31 +13,38 @@ import (
 )
 
 // Rehash reads a data file as it is now, its footer and the chunks of some columns, and returns the identity that a build which
-// reads just these columns would record. Nothing that was kept of the file is used.
+// reads just these columns would record. Nothing that was kept of the file is used. The snapshot need not have
+// the file any more.
 func (b *Builder) Rehash(ctx context.Context, s *facts.Snapshot, f File, columns []column.Path) (lineage.File, error) {
-	u := Unit{Snapshot: s, Files: []File{f}}
+	out, _, err := b.rehash(ctx, s, f, columns)
+	return out, err
+}
+
+// rehash is Rehash that tells how many bytes of columns it read.
+func (b *Builder) rehash(ctx context.Context, s *facts.Snapshot, f File, columns []column.Path) (out lineage.File, read int64, err error) {
+	var u Unit
 	for _, c := range columns {
 		u.Indexes = append(u.Indexes, Index{Columns: []column.Path{c}})
 	}
 	b.Footers.Forget(f.Path)
 	opened, errs := parquetio.Open(ctx, b.Store, b.Footers, []string{f.Path}, []store.Tag{""})
 	if err := ctx.Err(); err != nil {
-		return lineage.File{}, err
+		return out, 0, err
 	}
 	if errs[0] != nil {
-		return lineage.File{}, errs[0]
+		return out, 0, errs[0]
 	}
-	src, err := bind(u, f, opened[0])
+	src, err := bindTo(f, opened[0], u.reads(), s.NameMapping)
 	if err != nil {
-		return lineage.File{}, err
+		return out, 0, err
 	}
 	if err := b.pageIndexes(ctx, []*source{src}, false); err != nil {
-		return lineage.File{}, err
+		return out, 0, err
 	}
-	if _, err := b.hash(ctx, src); err != nil {
-		return lineage.File{}, err
+	if read, err = b.hash(ctx, src); err != nil {
+		return out, read, err
 	}
-	return src.lineage(), nil
+	return src.lineage(), read, nil
 }
 
 // hash reads the chunks of a file's bound columns for their hash alone, and returns how many bytes those are.

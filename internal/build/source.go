@@ -105,6 +105,11 @@ func (b *Builder) open(ctx context.Context, u Unit, r *Result) ([]*source, error
 
 // bind finds the unit's columns in a file.
 func bind(u Unit, f File, o *parquetio.Opened) (*source, error) {
+	return bindTo(f, o, u.Snapshot.In(f.Ordinal, u.reads()), u.Snapshot.NameMapping)
+}
+
+// bindTo finds columns in a file, which must be what its manifest states.
+func bindTo(f File, o *parquetio.Opened, columns []column.Path, mapping []facts.MappedField) (*source, error) {
 	rows := o.File.Rows()
 	switch {
 	case rows != f.Records:
@@ -116,7 +121,7 @@ func bind(u Unit, f File, o *parquetio.Opened) (*source, error) {
 	case o.Tag == "":
 		return nil, fault.New(fault.Unsupported, f.Path, "the store gives no entity tag to bind an index to")
 	}
-	binding, err := o.File.Bind(u.Snapshot.In(f.Ordinal, u.reads()), u.Snapshot.NameMapping)
+	binding, err := o.File.Bind(columns, mapping)
 	if err != nil {
 		return nil, err
 	}

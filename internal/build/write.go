@@ -25,7 +25,8 @@ type writing struct {
 	*Builder
 	unit    Unit
 	files   []*source
-	origins *origins // of all rows; nil: their values are read
+	origins *origins                // of all rows; nil: their values are read
+	left    map[string]lineage.File // files that left, hashed now, by number and field ids
 	result  *Result
 	temp    string
 	out     *bundle.Writer
