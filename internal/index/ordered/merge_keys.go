@@ -293,6 +293,11 @@ func (x *merging) flush() error {
 	}
 	if x.unsorted {
 		slices.SortFunc(x.ranges, func(a, b rowset.Range) int { return cmp.Compare(a.Start, b.Start) })
+		for i, r := range x.ranges[1:] {
+			if r.Start < x.ranges[i].End {
+				return index.Broken(name+" block", "a key has a row twice")
+			}
+		}
 	}
 	err := x.out.whole(x.key, x.ranges)
 	x.ranges, x.unsorted = x.ranges[:0], false

@@ -50,7 +50,10 @@ func (s *source) openPairs() (ok bool, err error) {
 	} else {
 		s.last = append(s.last[:0], s.textOf(n-1)...)
 	}
-	s.started, s.seen = true, s.seen+uint64(len(s.olds))
+	if err := s.see(uint64(len(s.olds))); err != nil {
+		return false, err
+	}
+	s.started = true
 	s.pair(form == formUnique)
 	return true, nil
 }
@@ -226,14 +229,14 @@ func (s *source) readLists(r *bytescan.Reader, n int) (ok bool, err error) {
 	for range n {
 		head, at := r.Uvarint(), uint64(0)
 		for i := head >> 1; i > 0 && r.Err() == nil; i-- {
-			at += r.Uvarint()
-			length := uint64(1)
+			gap, length := r.Uvarint(), uint64(1)
 			if head&1 == 1 {
 				length += r.Uvarint()
 			}
-			if at > math.MaxUint32 || length > math.MaxUint32 {
-				return false, index.Broken(name+" block", "rows %d + %d of %d", at, length, s.reader.rows)
+			if gap > math.MaxUint32 || length-1 >= math.MaxUint32 {
+				return false, index.Broken(name+" block", "rows %d + %d + %d of %d", at, gap, length, s.reader.rows)
 			}
+			at += gap
 			if uint64(len(s.olds))+length > uint64(s.share.pairs) {
 				return false, nil
 			}

@@ -125,6 +125,9 @@ func (s *source) nextBlock() (ok bool, err error) {
 		if s.blocks = readDirectory(r, s.bodySize, maxBlock); r.Done() != nil {
 			return false, r.Done()
 		}
+		if s.blocks[0].continued != s.pages[0].continued {
+			return false, index.Broken(name+" directory page", "the root says otherwise whether its first key is also the last before it")
+		}
 		s.pages = s.pages[1:]
 	}
 	e := s.blocks[0]
@@ -139,6 +142,14 @@ func (s *source) nextBlock() (ok bool, err error) {
 		}
 	}
 	return true, s.openKeys(e.continued)
+}
+
+// see counts rows as they are read, so that few bytes do not make a merge visit all rows again and again.
+func (s *source) see(rows uint64) error {
+	if s.seen += rows; s.seen > uint64(s.reader.rows) {
+		return index.Broken(name, "holds more than %d rows", s.reader.rows)
+	}
+	return nil
 }
 
 // end checks that the keys, nulls and NaNs were all rows.
@@ -199,7 +210,9 @@ func (s *source) gatherKey() error {
 		if row >= uint64(s.reader.rows) {
 			return index.Broken(name+" block", "row %d of %d", row, s.reader.rows)
 		}
-		s.seen++
+		if err := s.see(1); err != nil {
+			return err
+		}
 		s.send(rowset.Range{Start: uint32(row), End: uint32(row) + 1})
 	} else if err := s.readPosting(); err != nil {
 		return err
@@ -243,17 +256,21 @@ func (s *source) readPosting() error {
 	}
 	at, rows := uint64(0), uint64(s.reader.rows)
 	for range head >> 1 {
-		start, length := at+r.Uvarint(), uint64(1)
+		gap, length := r.Uvarint(), uint64(1)
 		if head&1 == 1 {
 			length += r.Uvarint()
 		}
-		if r.Err() == nil && (start > rows || length > rows || start+length > rows) {
-			r.Fail("rows %d + %d of %d", start, length, rows)
+		start := at + gap
+		if r.Err() == nil && (gap > rows || length-1 >= rows || start+length > rows) {
+			r.Fail("rows %d + %d + %d of %d", at, gap, length, rows)
 		}
 		if r.Err() != nil {
 			return r.Err()
 		}
-		at, s.seen = start+length, s.seen+length
+		if err := s.see(length); err != nil {
+			return err
+		}
+		at = start + length
 		s.send(rowset.Range{Start: uint32(start), End: uint32(at)})
 	}
 	return r.Err()
