@@ -141,9 +141,10 @@ func (w *cleaning) purgeAll(ctx context.Context) error {
 	return w.remove(ctx, w.everything(ctx, versions), nil)
 }
 
-// everything is all objects of Skomer, payloads first, then lists, then the given versions from the oldest on.
+// everything is all objects of Skomer, payloads first, then lists, then marks of erasures, without which a version from before one could be gone
+// back to, then the given versions from the oldest on.
 func (w *cleaning) everything(ctx context.Context, versions []overlay.Object) []doom {
-	folders := map[string]bool{"inflight": true, overlay.MarksFolder: true}
+	folders := map[string]bool{"inflight": true}
 	for _, f := range own {
 		folders[f] = true
 	}
@@ -152,18 +153,21 @@ func (w *cleaning) everything(ctx context.Context, versions []overlay.Object) []
 			folders[w.place(key)] = true
 		}
 	}
-	var payloads, lists []doom
+	var payloads, lists, marks []doom
 	for _, in := range w.objects {
 		d := doom{in, w.place(in.Key), reasonPurged}
 		switch {
 		case d.place == "chunks" || in.Key == w.Overlay.Prefix()+"/"+overlay.HeadName:
 			lists = append(lists, d)
+		case d.place == overlay.MarksFolder:
+			marks = append(marks, d)
 		case folders[d.place]:
 			payloads = append(payloads, d)
 		case d.place != "versions":
 			count(w.report.Kept, reasonForeign, in.Size)
 		}
 	}
+	lists = append(lists, marks...)
 	for _, v := range slices.Backward(versions) {
 		lists = append(lists, doom{store.Info{Key: v.Key, Size: v.Size}, "versions", reasonPurged})
 	}

@@ -70,3 +70,32 @@ func TestPurgeAllLeavesTheNameOfTheNewestVersion(t *testing.T) {
 	require.NoError(t, err, "nothing left to purge")
 	require.Equal(t, "photos/1", strings.Join(w.objects(), " "))
 }
+
+// TestPurgesTakeMarksBeforeVersionsAlone: wherever a purge is cut short, a version from before an erasure has its mark beside it as long as it has
+// a list.
+func TestPurgesTakeMarksBeforeVersionsAlone(t *testing.T) {
+	w := newWorld(t, randomOf(t))
+	w.build("a")
+	w.begin("b")
+	w.commit(overlay.Erase([]overlay.Identity{{Path: "a", Size: 9, Records: 5}}, nil))
+	w.o.Close()
+	c := (&Vacuum{Overlay: w.o, Store: w.store}).begin()
+	versions, err := w.o.Versions(t.Context())
+	require.NoError(t, err)
+	c.objects, err = listAll(t.Context(), w.store, "o/")
+	require.NoError(t, err)
+	all := c.everything(t.Context(), versions)
+	require.Len(t, all, len(c.objects))
+	marks := 0
+	for i, d := range all {
+		switch d.place {
+		case overlay.MarksFolder:
+			marks++
+		case "versions":
+			require.Equal(t, 1, marks, "%d: %s", i, d.Key)
+		default:
+			require.Zero(t, marks, "%d: %s", i, d.Key)
+		}
+	}
+	require.Equal(t, 1, marks)
+}

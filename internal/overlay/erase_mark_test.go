@@ -2,8 +2,10 @@ package overlay
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -119,4 +121,95 @@ func FuzzMark(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, erased, again)
 	})
+}
+
+// TestAMarkWithoutItsErasureIsOfNone: an erasure is killed behind its mark, and another commit takes the version that it was for. Nothing is lost,
+// and nothing is recovered from; if that other version is lost too, nobody knows.
+func TestAMarkWithoutItsErasureIsOfNone(t *testing.T) {
+	st := newMem()
+	o, id := withIndex(t, st)
+	commit(t, o, nil, Publish(nil, build("b", artifact(id, 0, fileID(1)), artifact(id, 1, fileID(2)))))
+	killed := faulty.New(st, 1, faulty.Rule{
+		Op: faulty.PutNew, Key: func(key string) bool { return strings.HasPrefix(key, "o/versions/") }, Err: faulty.Class(fault.Denied), Rate: 1,
+	})
+	_, err := Open(killed, "o", Options{}).Commit(t.Context(), nil, Erase([]Identity{fileID(1)}, nil))
+	require.True(t, fault.Is(err, fault.Denied), err)
+	marks, err := st.List(t.Context(), "o/"+MarksFolder+"/", "", 10)
+	require.NoError(t, err)
+	require.Len(t, marks, 1)
+
+	taken := commit(t, o, nil, AddIndex(definition("zonemap", 3))).Version.Number()
+	for _, number := range []uint64{taken, commit(t, o, nil, AddIndex(definition("bloom", 4))).Version.Number()} {
+		found, err := other(o).Verify(t.Context(), number)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
+	r, err := other(o).Recover(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, taken+1, r.Number(), "nothing to recover")
+	require.Len(t, fresh(t, o).Find(fileID(1).Path), 1)
+
+	for n := taken; n <= taken+1; n++ {
+		replace(t, st, "o/versions/"+versionName(n), []byte("damaged"))
+	}
+	r, err = other(o).Recover(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, r.Find(fileID(1).Path))
+}
+
+// TestARecoveryBesideAnErasureLosesNothing: somebody recovers, and somebody else verifies, while an erasure is between its mark and its version.
+func TestARecoveryBesideAnErasureLosesNothing(t *testing.T) {
+	st := newMem()
+	o, id := withIndex(t, st)
+	before := commit(t, o, nil, Publish(nil, build("b", artifact(id, 0, fileID(1)), artifact(id, 1, fileID(2))))).Version
+	looked := make(chan struct{}, 2)
+	key := "o/versions/" + versionName(before.Number()+1)
+	beside := func() *Overlay {
+		var once sync.Once
+		return Open(faulty.New(st, 1, faulty.Rule{
+			Op: faulty.Fetch, Rate: 1, Key: func(k string) bool { return k == key },
+			Do: func(context.Context, faulty.Op, string) { once.Do(func() { looked <- struct{}{} }) },
+		}), "o", Options{})
+	}
+	var wait sync.WaitGroup
+	slow := Open(faulty.New(st, 1, faulty.Rule{
+		Op: faulty.PutNew, Nth: 1, Key: func(k string) bool { return k == key },
+		Do: func(ctx context.Context, _ faulty.Op, _ string) {
+			wait.Go(func() {
+				_, err := beside().Recover(ctx)
+				require.NoError(t, err)
+			})
+			wait.Go(func() {
+				found, err := beside().Verify(ctx, before.Number())
+				require.NoError(t, err)
+				require.Empty(t, found)
+			})
+			<-looked
+			<-looked
+		},
+	}), "o", Options{})
+	erased, err := slow.Commit(t.Context(), nil, Erase([]Identity{fileID(1)}, nil))
+	require.NoError(t, err)
+	wait.Wait()
+	require.Equal(t, before.Number()+1, erased.Version.Number())
+	now := fresh(t, o)
+	require.Equal(t, erased.Version.Number(), now.Number())
+	require.Len(t, now.Find(fileID(2).Path), 1)
+}
+
+// TestMarksOfMoreThanAVersionHoldsAreRefused: a recovery never writes a version that nobody can read.
+func TestMarksOfMoreThanAVersionHoldsAreRefused(t *testing.T) {
+	st := newMem()
+	o, _ := withIndex(t, st)
+	before := fresh(t, o).Number()
+	half := make(erasedSet, maxErased/2+1)
+	for m := range 2 {
+		for i := range half {
+			binary.BigEndian.PutUint64(half[i][:], uint64(m*len(half)+i))
+		}
+		require.NoError(t, o.putOwn(t.Context(), o.key(MarksFolder, versionName(before+1+uint64(m))+"-x"), encodeMark(half)))
+	}
+	_, err := other(o).Recover(t.Context())
+	require.True(t, fault.Is(err, fault.Exhausted), err)
+	require.Equal(t, before, fresh(t, o).Number())
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/skomerdb/skomer/internal/bytescan"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -25,6 +26,8 @@ type Overlay struct {
 	lists  map[string]*derivedList // likewise
 
 	head headWriter
+
+	marked time.Duration // how long the version of a mark is waited for
 }
 
 // Options tune an overlay. The zero value is right.
@@ -43,7 +46,7 @@ func Open(st store.Store, prefix string, opts Options) *Overlay {
 	if opts.Now == nil {
 		opts.Now = systemMs
 	}
-	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, sizes: usualSizes, chunks: map[string]*chunk{}, lists: map[string]*derivedList{}}
+	o := &Overlay{store: st, prefix: strings.TrimRight(prefix, "/"), opts: opts, sizes: usualSizes, marked: markedFor, chunks: map[string]*chunk{}, lists: map[string]*derivedList{}}
 	return o
 }
 
