@@ -20,6 +20,7 @@ import (
 	"github.com/skomerdb/skomer/internal/overlay"
 	"github.com/skomerdb/skomer/internal/store"
 	"github.com/skomerdb/skomer/internal/store/local"
+	"github.com/skomerdb/skomer/internal/tabletest"
 )
 
 // tails is a local store that counts the reads of Parquet footers.
@@ -217,6 +218,51 @@ func TestLayoutsThatAreNoneCostAFooter(t *testing.T) {
 		require.NotEmpty(t, stats.Rejected, name)
 		require.Equal(t, 1, stats.FilesOpened, name)
 	}
+}
+
+// TestLayoutsFollowTheTable: over random histories of appends, updates, deletes, overwrites, compactions and changes of the schema, processes that have
+// no footer in memory give the right answers, at every snapshot, and files are read by their layouts in many of them.
+func TestLayoutsFollowTheTable(t *testing.T) {
+	rng, _ := seeded(t)
+	ctx := context.Background()
+	asked, laid := 0, 0
+	for round := range rounds(t, 3) {
+		dir := t.TempDir()
+		made := tabletest.CreateEvolving(t, rng, filepath.Join(dir, "table"))
+		made.Append(t, 6)
+		table := open(t, made.Dir, filepath.Join(dir, "overlays"))
+		require.NoError(t, table.Mount(ctx))
+		have := map[int]bool{}
+		for range 6 {
+			declareMapped(t, table, made, have, rng.IntN)
+			_, err := table.Sync(ctx, skomer.SyncOptions{})
+			require.NoError(t, err, "%v", made.Steps)
+			for k := range 8 {
+				view := made.Current()
+				if k%4 == 3 {
+					view = made.Past()
+				}
+				e := pointExpr(view, rng.IntN(3))
+				want := view.Answer(e)
+				fresh, read := counted(t, table)
+				got, stats := positions(t, fresh, skomer.Query{Where: e.SQL(), At: view.At})
+				if describe(got) != describe(want) {
+					t.Fatalf("round %d at %q: %s\n%s\n%v\nstats %+v", round, view.At, e.SQL(), difference(view.Table, got, want), made.Steps, stats)
+				}
+				if asked++; stats.FilesOpened > read.taken() {
+					laid++
+				}
+				fresh.Close()
+			}
+			for range rng.IntN(3) {
+				[]func(testing.TB){
+					func(t testing.TB) { made.Append(t, 4) }, made.Update, made.Overwrite, made.Evolve, func(t testing.TB) { made.Compact(t, 4) },
+				}[rng.IntN(5)](t)
+			}
+		}
+	}
+	t.Logf("%d queries, %d read files by their layouts", asked, laid)
+	require.Greater(t, laid, asked/8)
 }
 
 // TestLayoutsGoThroughMerges: runs of single files are merged, and every hit is still read without a footer.

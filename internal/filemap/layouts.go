@@ -36,12 +36,14 @@ const (
 	// last are left out above it.
 	maxLayouts = 2 << 20
 	maxShapes  = 256
+	// fewLayouts is the bytes of layouts that a merge copies without a look at what they are good for.
+	fewLayouts = 64 << 10
 )
 
-// Layouts lays out what of tells of the run's files, in the order of slots. It is nil where that is nothing, and where it takes more bytes than the
-// leaves: values that are in so many files leave no file to be read by it, and merges would copy it all the same.
+// Layouts lays out what of tells of the run's files, in the order of slots. It is nil where that is nothing, and where it is long and takes more
+// bytes than the leaves: values that are in so many files leave no file to be read by it, and merges would copy it all the same.
 func (x *Run) Layouts(of func(*File) (Layout, bool)) []byte {
-	if raw := encodeLayouts(x.Files, of); int64(len(raw)) <= x.LeafBytes() {
+	if raw := encodeLayouts(x.Files, of); len(raw) <= fewLayouts || int64(len(raw)) <= x.LeafBytes() {
 		return raw
 	}
 	return nil

@@ -85,6 +85,17 @@ func TestLayoutsAreCapped(t *testing.T) {
 	require.False(t, more)
 }
 
+// TestLongLayoutsNeedLeaves: layouts of more than 64 KiB are kept where the leaves are longer.
+func TestLongLayoutsNeedLeaves(t *testing.T) {
+	b := small(t)
+	of := func(n int) func(*File) (Layout, bool) {
+		return func(*File) (Layout, bool) { return Layout{[]byte("shape"), make([]byte, n)}, true }
+	}
+	require.NotNil(t, b.run.Layouts(of(1000)))
+	require.Greater(t, int64(fewLayouts), b.run.LeafBytes())
+	require.Nil(t, b.run.Layouts(of(fewLayouts)))
+}
+
 // FuzzLayouts opens arbitrary layouts and asks for every file.
 func FuzzLayouts(f *testing.F) {
 	files, of := sixFiles()
