@@ -396,7 +396,7 @@ func (p *piece) eachScattered(r rowset.Range, visit func(old, to rowset.Range)) 
 			continue
 		}
 		end := at + 1
-		for end < r.End && p.scattered[end-p.at.Start] == to+end-at {
+		for end < r.End && p.scattered[end-p.at.Start] == to+end-at && to+end-at != Gone {
 			end++
 		}
 		visit(rowset.Range{Start: at, End: end}, rowset.Range{Start: to, End: to + end - at})

@@ -214,3 +214,13 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 func (c *counted) Offset() int64 { return c.n }
+
+// TestRowsGoneBehindTheLastOrdinal: a row that is gone does not follow the greatest ordinal, which it is one above as a number.
+func TestRowsGoneBehindTheLastOrdinal(t *testing.T) {
+	p := piece{at: rowset.Range{End: 3}, scattered: []uint32{Gone - 2, Gone - 1, Gone}}
+	var got []rowset.Range
+	p.each(p.at, func(_, to rowset.Range) { got = append(got, to) })
+	if want := []rowset.Range{{Start: Gone - 2, End: Gone}}; !slices.Equal(got, want) {
+		t.Errorf("rows go to %v, want %v", got, want)
+	}
+}

@@ -82,8 +82,11 @@ func (s *Rows) Runs(most int, visit func([]rowset.Range) error) error {
 	runs := make([]rowset.Range, 0, most)
 	var err error
 	(&ranks{words: s.words, before: []uint32{0}}).each(0, s.size, func(start, end, _ uint32) {
-		if runs = append(runs, rowset.Range{Start: start, End: end}); len(runs) == most && err == nil {
+		if len(runs) == most && err == nil {
 			err, runs = visit(runs), runs[:0]
+		}
+		if err == nil {
+			runs = append(runs, rowset.Range{Start: start, End: end})
 		}
 	})
 	if err != nil || len(runs) == 0 {

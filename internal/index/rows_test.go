@@ -1,8 +1,11 @@
 package index
 
 import (
+	"errors"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -127,4 +130,41 @@ func FuzzReadRows(f *testing.F) {
 			t.Errorf("%s after %v", got, scan.Err())
 		}
 	})
+}
+
+// TestRunsOfRows: they are those of the set, so many at a time, whether this is ranges or bits; none is kept behind a failure.
+func TestRunsOfRows(t *testing.T) {
+	r := seeded(t)
+	for range 200 {
+		size := []uint32{1, 63, 64, 65, 5000, 300000}[r.IntN(6)]
+		ranges, most := drawRanges(r, size), 1+r.IntN(100)
+		rows := NewRows(size)
+		for _, x := range ranges {
+			rows.Add(x)
+		}
+		var got []rowset.Range
+		if err := rows.Runs(most, func(runs []rowset.Range) error {
+			if len(runs) == 0 || len(runs) > most {
+				t.Errorf("%d runs at a time, at most %d", len(runs), most)
+			}
+			got = append(got, runs...)
+			return nil
+		}); err != nil || !slices.Equal(got, rowset.FromRanges(size, ranges).Ranges()) {
+			t.Fatalf("%d rows, %d ranges: %d runs, %v", size, len(ranges), len(got), err)
+		}
+	}
+	const size = 1 << 21
+	rows, visits := NewRows(size), 0
+	for i := uint32(0); i < size; i += 2 {
+		rows.Add(rowset.Range{Start: i, End: i + 1})
+	}
+	failed := errors.New("failed")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := rows.Runs(100, func([]rowset.Range) error { visits++; return failed }); !errors.Is(err, failed) || visits != 1 {
+		t.Errorf("%v after %d visits", err, visits)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+		t.Errorf("%d bytes allocated", after.TotalAlloc-before.TotalAlloc)
+	}
 }
