@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func TestBundlesOfTwoSyncsAreCounted(t *testing.T) {
 
 	s.add(t, 4, 5, 6)
 	var other sync.WaitGroup
+	ended := make(chan struct{})
 	var beside *skomer.SyncReport
 	published := func() int { return len(bundlesOf(t, s)) }
 	slow := process(func(location string) (store.Store, string, error) {
@@ -52,16 +54,28 @@ func TestBundlesOfTwoSyncsAreCounted(t *testing.T) {
 			Op: faulty.PutNew, Nth: 1, Key: func(key string) bool { return strings.HasSuffix(key, ".puffin") },
 			Do: func(context.Context, faulty.Op, string) {
 				s.add(t, 7, 8, 9)
-				table := process(nil)
-				other.Go(func() { beside, _ = table.Sync(ctx, skomer.SyncOptions{}) })
-				for published() < 2 {
+				table := process(func(location string) (store.Store, string, error) { // which ends last: its record is of the newest snapshot
+					return faulty.New(local.New(), 1, faulty.Rule{
+						Op: faulty.PutNew, Nth: 2, Key: func(key string) bool { return strings.Contains(key, "/versions/") },
+						Do: func(context.Context, faulty.Op, string) { <-ended },
+					}), location, nil
+				})
+				var over atomic.Bool
+				other.Go(func() {
+					defer over.Store(true)
+					beside, _ = table.Sync(ctx, skomer.SyncOptions{})
+				})
+				for published() < 2 && !over.Load() {
 					time.Sleep(time.Millisecond)
 				}
 			},
 		}), location, nil
 	})
-	require.Empty(t, synced(t, slow, skomer.SyncOptions{}).Whole)
+	report, err := slow.Sync(ctx, skomer.SyncOptions{})
+	close(ended)
 	other.Wait()
+	require.NoError(t, err)
+	require.Empty(t, report.Whole)
 	require.NotNil(t, beside)
 	require.Empty(t, beside.Whole)
 	require.Equal(t, 3, published())
