@@ -128,7 +128,7 @@ func (o *Overlay) isLost(ctx context.Context, v *Version, n uint64, commit strin
 	case err != nil:
 		return false, fault.About(key, err)
 	case broken != nil: // whoever can read it knows
-		return n <= v.number, nil
+		return n <= v.number, nil //nolint:nilerr // it is not what is wrong here
 	case n > v.number: // v is not the newest any more, or version n expired
 		return s != nil, nil
 	case s != nil:
