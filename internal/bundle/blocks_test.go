@@ -95,6 +95,61 @@ func TestAFullDiskFailsTheBundle(t *testing.T) {
 	}
 }
 
+// TestOneFailedWriteFailsTheBundle fails a single write, whichever: those behind it, which are taken, do not make the file whole.
+func TestOneFailedWriteFailsTheBundle(t *testing.T) {
+	for bad := range 4 {
+		n := 0
+		w := NewWriter(writeFunc(func(p []byte) (int, error) {
+			if n++; n == bad+1 {
+				return 0, errFull
+			}
+			return len(p), nil
+		}), info)
+		for range 3 {
+			sink, err := w.Begin(record("i", 1))
+			if err == nil {
+				_, _ = sink.Write(make([]byte, blockSize))
+				_ = w.End([]byte("root"))
+			}
+		}
+		_, err := w.Close()
+		require.ErrorIs(t, err, errFull, "write %d", bad)
+		_, err = w.Close()
+		require.ErrorIs(t, err, errFull, "write %d", bad)
+	}
+}
+
+type writeFunc func([]byte) (int, error)
+
+func (f writeFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestBlocksAreSharedOnlyWhenWritten has other bundles overwrite all memory that they can get while a block is being written.
+func TestBlocksAreSharedOnlyWhenWritten(t *testing.T) {
+	body := randomBytes(seeded(t), 5*blockSize/2)
+	var raw []byte
+	w := NewWriter(writeFunc(func(p []byte) (int, error) {
+		var others [3]*[blockSize]byte
+		for i := range others {
+			others[i] = blockPool.Get().(*[blockSize]byte)
+			clear(others[i][:])
+		}
+		raw = append(raw, p...)
+		for _, b := range others {
+			blockPool.Put(b)
+		}
+		return len(p), nil
+	}), info)
+	sink, err := w.Begin(record("i", 1))
+	require.NoError(t, err)
+	_, err = sink.Write(body)
+	require.NoError(t, err)
+	require.NoError(t, w.End([]byte("root")))
+	placed, err := w.Close()
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(body, raw[placed[0].Body.Off:][:len(body)]))
+	require.Equal(t, sha256.Sum256(body), placed[0].BodySHA256)
+}
+
 // slow takes a while for each write.
 type slow struct{ begun, ended atomic.Int32 }
 

@@ -48,7 +48,7 @@ func (s *Source) Bytes(what string, at Span, buf []byte) ([]byte, error) {
 type Ahead struct {
 	from   *Source
 	most   int64              // bytes of a window
-	memory *[aheadWindow]byte // shared, of windows as large as is worth it
+	memory *[aheadWindow]byte // shared, of windows that take most of it
 	window []byte             // in memory, or of its own where a unit is larger
 	at     int64
 }
@@ -88,15 +88,15 @@ func (a *Ahead) Unit(what string, u Unit) ([]byte, error) {
 
 // turnTo makes the window begin with a span. What it already holds is not read again.
 func (a *Ahead) turnTo(what string, to Span) error {
-	if a.memory == nil && a.most == aheadWindow {
-		a.memory = aheadPool.Get().(*[aheadWindow]byte)
-	}
 	n := min(max(a.most, to.Len), a.from.Size-to.Off)
 	var next []byte
 	switch {
 	case int64(cap(a.window)) >= n:
 		next = a.window[:0]
-	case a.memory != nil && n <= aheadWindow:
+	case a.most == aheadWindow && n > aheadWindow/2 && n <= aheadWindow:
+		if a.memory == nil {
+			a.memory = aheadPool.Get().(*[aheadWindow]byte)
+		}
 		next = a.memory[:0]
 	default:
 		next = make([]byte, 0, n)

@@ -213,16 +213,13 @@ func (k *chunk) eachBit(visit func(from, to uint64) bool) {
 	}
 }
 
-// appendRows appends the rows of a chunk of a posting over size rows to dst, whose own rows lie below them; ok is false where they do not.
+// appendRows appends the rows of a chunk of a posting over size rows to dst; ok is false where they run past the chunk or the posting.
 func (k *chunk) appendRows(dst []uint32, size uint32) (rows []uint32, ok bool) {
 	ok = true
-	last, limit := uint64(0), min(uint64(size), k.start()+chunkRows)
-	if len(dst) > 0 {
-		last = uint64(dst[len(dst)-1]) + 1
-	}
+	limit := min(uint64(size), k.start()+chunkRows)
 	if k.bits {
 		k.eachBit(func(from, to uint64) bool {
-			if ok = from >= last && to <= limit; ok {
+			if ok = to <= limit; ok {
 				for row := from; row < to; row++ {
 					dst = append(dst, uint32(row))
 				}
@@ -235,7 +232,7 @@ func (k *chunk) appendRows(dst []uint32, size uint32) (rows []uint32, ok bool) {
 	next, b := k.start(), k.data
 	for left := k.rows; left > 0; left -= packRows {
 		list := group[:min(left, packRows)]
-		if b, next = unpackGroup(&group, len(list), next, b); list[0] < last || next > limit {
+		if b, next = unpackGroup(&group, len(list), next, b); next > limit {
 			return dst, false
 		}
 		for _, row := range list {

@@ -292,6 +292,33 @@ func TestPostingsOutOfOrderFail(t *testing.T) {
 	}
 }
 
+// TestDamageBehindTheFirstChunkFails: chunks that are passed over at a glance are looked at as far as their ends.
+func TestDamageBehindTheFirstChunkFails(t *testing.T) {
+	first := "\x00\x00\x08\x05"
+	for what, b := range map[string]string{
+		"wide gaps":     "\x00\x00\x11\x00\x00\x00",
+		"too many rows": "\x00\x80\x80\x04" + string(make([]byte, 513)),
+		"no gaps":       "\x00\x05",
+		"half the gaps": "\x00\x01\x10\x05\x00\x07",
+		"half the bits": "\x01" + string(make([]byte, chunkBitmap/2)),
+		"no head":       "\x80",
+		"far too far":   "\xfe\xff\x07\x00\x08\x00",
+		"a seam back":   "\x80\x80\x08\x00\x00\x08\x06",
+		"a seam back to a chunk that was passed over": "\x00\x00\x08\x05\x80\x80\x10\x00\x00\x08\x06",
+	} {
+		for n := range uint32(chunkRows + 3) {
+			if n > 10 && n < chunkRows-3 {
+				continue
+			}
+			var p posting
+			c := copier{along: []index.Stretch{{Old: rowset.Range{End: 4 * chunkRows}}}, size: 4 * chunkRows, least: 1, out: &p}
+			if err := c.copy([]byte(first+b), n); !fault.Is(err, fault.Corrupt) {
+				t.Errorf("%s: %d rows copied: %v", what, n, err)
+			}
+		}
+	}
+}
+
 // FuzzCopy copies arbitrary bytes: of a posting, the rows that lie in a stretch must be read back, in their new places.
 func FuzzCopy(f *testing.F) {
 	var p posting
