@@ -34,6 +34,7 @@ func FuzzMerge(f *testing.F) {
 		f.Add(one.Body[:x.dataBytes], []byte{}, uint32(9), uint8(i), false)
 	}
 	f.Add([]byte{1, 1, 1, 1, 'a', 2, 0}, []byte{1, 1, 0, 1, 'a', 2, 1}, uint32(2), uint8(1), true)
+	f.Add([]byte{0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x87, 0, 2, 0b10}, []byte{}, uint32(2), uint8(0), false) // 7 shared bytes in two bytes
 	f.Fuzz(func(t *testing.T, first, second []byte, rows uint32, pick uint8, continued bool) {
 		if rows %= 1 << 16; len(first)+len(second) > 4096 {
 			return

@@ -176,7 +176,7 @@ func (s *source) openKeys(continued bool) error {
 	r, form, n := s.head()
 	s.keys = bytescan.NewReader(name+" block", s.block[r.Offset():])
 	for range n {
-		shared, length := r.Uvarint(), uint64(0)
+		shared, length := s.shared(r), uint64(0)
 		if s.fixed == 0 {
 			length = r.Uvarint()
 		} else {
@@ -225,9 +225,17 @@ func (s *source) gatherKey() error {
 	return nil
 }
 
+// shared reads how many bytes a key shares, which of numbers takes one byte.
+func (s *source) shared(r *bytescan.Reader) uint64 {
+	if s.numeric {
+		return uint64(r.U8())
+	}
+	return r.Uvarint()
+}
+
 // readKey reads a key behind the last one.
 func (s *source) readKey(r *bytescan.Reader) error {
-	shared := int(min(r.Uvarint(), 1<<20))
+	shared := int(min(s.shared(r), 1<<20))
 	length := s.fixed - shared
 	if s.fixed == 0 {
 		length = r.Count(maxKey+1, 1)
