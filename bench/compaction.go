@@ -40,7 +40,8 @@ var compacted = []string{
 }
 
 // compaction is row 12: a hundred files were rewritten as ten. What merging the artifacts of the old files takes, with reading and writing
-// them, against building those of the new files from the data; both with two workers.
+// them, against building those of the new files from the data; both with two workers. What is built is published too: its files are synced
+// and a version is committed, for which merges do not wait.
 func compaction(ctx context.Context) error {
 	const before, after = 100, 10
 	rows := int(*scale * 1e7 / before)
