@@ -132,6 +132,29 @@ func TestAFileThatChangedIsReadAnew(t *testing.T) {
 	require.Equal(t, 1, read.taken())
 }
 
+// TestALaterFileThatChangedIsReadAnew: where not all that is read fits into memory at once, a file that was overwritten is noticed before the first
+// rows are handed on, as it is by its footer.
+func TestALaterFileThatChangedIsReadAnew(t *testing.T) {
+	table, paths := laidTable(t, 10, 50)
+	s := &tails{Store: local.New()}
+	at := func(location string) (store.Store, string, error) { return s, location, nil }
+	c, err := skomer.New(skomer.Config{OverlayRoot: filepath.Dir(table.Overlay()), MinPlannedFiles: -1, Memory: 8}.WithStores(at, at))
+	require.NoError(t, err)
+	fresh, err := c.Open(context.Background(), table.Location(), skomer.TableOptions{})
+	require.NoError(t, err)
+	t.Cleanup(fresh.Close)
+	values := make([]int64, 50)
+	for i := range values {
+		values[i] = int64(199 - i)
+	}
+	require.NoError(t, os.Remove(paths[3]))
+	plain(t, paths[3], longs(values...))
+	got, stats := positions(t, fresh, skomer.Query{Where: "v = 57 OR v = 157 OR v = 207"})
+	require.Equal(t, map[string][]int{paths[1]: {7}, paths[3]: {42}, paths[4]: {7}}, got)
+	require.Equal(t, 3, stats.FilesOpened)
+	require.Equal(t, 3, s.taken()) // footers of two files, and once more of the one that changed
+}
+
 // forge puts other layouts of the same length in the place of a run's, under a checksum that is right.
 func forge(t *testing.T, table *skomer.Table, change func(raw []byte) []byte) {
 	t.Helper()

@@ -86,6 +86,11 @@ func (x *run) bindAll(ctx context.Context, all []*file) error {
 	if err := x.unlay(ctx, misfits); err != nil {
 		return err
 	}
+	return x.narrow(ctx, files)
+}
+
+// narrow narrows the verdicts of bound files by their statistics.
+func (x *run) narrow(ctx context.Context, files []*file) error {
 	if err := x.pageIndexes(ctx, files); err != nil {
 		return err
 	}
@@ -97,14 +102,14 @@ func (x *run) bindAll(ctx context.Context, all []*file) error {
 	return nil
 }
 
-// unlay binds files by their footers whose layouts do not do for it.
+// unlay binds files by their footers that were to be read by their layouts.
 func (x *run) unlay(ctx context.Context, files []*file) error {
 	x.counters.FilesOpened -= len(files)
 	if err := x.footers(ctx, files); err != nil {
 		return err
 	}
 	for _, f := range files {
-		f.laid = false
+		f.laid, f.check = false, nil
 		if err := f.bind(); err != nil {
 			return fault.About(f.path, err)
 		}

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/fault"
@@ -85,6 +86,36 @@ func (x *run) byLayout(f *File) *parquetio.Opened {
 		return nil
 	}
 	return &parquetio.Opened{File: pf, Tag: f.Tag, Size: f.Size}
+}
+
+// laidLate is the files that are to be read by their layouts once rows were handed on. Nothing was read of them until then: one that was
+// overwritten would fail the query, and the next one alike, where its footer tells before.
+func (x *run) laidLate(units []*unit) (out []*file) {
+	if x.rows == nil {
+		return nil
+	}
+	for _, u := range units[x.together(units):] {
+		if u.file.laid && !slices.Contains(out, u.file) {
+			out = append(out, u.file)
+		}
+	}
+	return out
+}
+
+// laidSize is the bytes of the pages that a unit of a laid out file may take.
+func (u *unit) laidSize() (n int64) {
+	for _, part := range []struct {
+		of   *parquetio.Binding
+		rows *rowset.Set
+	}{{u.file.check, u.unsure()}, {u.file.project, u.may}} {
+		if part.of == nil || part.rows.Empty() {
+			continue
+		}
+		for _, s := range part.of.Spans(rowset.Bridge(part.rows, bridgedGap)) {
+			n += s.Len
+		}
+	}
+	return n
 }
 
 // misplaced reports whether an error of decoding may come from a layout that is not that of the file.

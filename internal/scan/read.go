@@ -141,17 +141,20 @@ func (x *run) group(ctx context.Context, files []File) error {
 	if err != nil {
 		return err
 	}
-	var units []*unit
-	for _, f := range opened {
-		units = append(units, f.units()...)
-	}
-	limit := x.memory() / 2
-	for len(units) > 0 && x.left != 0 {
-		n, bytes := 0, int64(0)
-		for n < len(units) && (n == 0 || bytes+units[n].bytes <= limit) {
-			bytes += units[n].bytes
-			n++
+	before := x.counters.RowGroups
+	units := allUnits(opened)
+	if late := x.laidLate(units); len(late) > 0 {
+		if err := x.unlay(ctx, late); err != nil {
+			return err
 		}
+		if err := x.narrow(ctx, late); err != nil {
+			return err
+		}
+		x.counters.RowGroups = before
+		units = allUnits(opened)
+	}
+	for len(units) > 0 && x.left != 0 {
+		n := x.together(units)
 		if err := x.units(ctx, units[:n]); err != nil {
 			return err
 		}
@@ -161,6 +164,21 @@ func (x *run) group(ctx context.Context, files []File) error {
 		units = units[n:]
 	}
 	return nil
+}
+
+func allUnits(files []*file) (out []*unit) {
+	for _, f := range files {
+		out = append(out, f.units()...)
+	}
+	return out
+}
+
+// together is how many of the units are held at once.
+func (x *run) together(units []*unit) (n int) {
+	for bytes := int64(0); n < len(units) && (n == 0 || bytes+units[n].bytes <= x.memory()/2); n++ {
+		bytes += units[n].bytes
+	}
+	return n
 }
 
 // countSettled counts the files whose verdict leaves no doubt and returns the others.

@@ -61,6 +61,9 @@ func (f *file) units() []*unit {
 		span := rowset.FromRanges(f.verdict.May.Size(), []rowset.Range{{Start: groups[first].Start, End: groups[i-1].End}})
 		u := &unit{file: f, may: rowset.And(f.verdict.May, span), must: rowset.And(f.verdict.Must, span)}
 		u.bytes = f.opened.Size/max(f.opened.File.Rows(), 1)*int64(rows) + 4096
+		if f.laid {
+			u.bytes = u.laidSize() + 4096
+		}
 		u.held = f.opened.Tail.Clone()
 		out = append(out, u)
 	}
