@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,51 @@ func TestALargeFileIsIndexedByProcessesThatDieEarly(t *testing.T) {
 		require.Len(t, rec.ReadFieldIDs, 1)
 	}
 	g.live()
+}
+
+// TestALargeFileIsCountedOnce: another process builds the indexes of one of its columns meanwhile, and gives up.
+func TestALargeFileIsCountedOnce(t *testing.T) {
+	rnd := randomOf(t)
+	for range 5 {
+		g := newGround(t, rnd)
+		for g.made.Append(t, 1, 50); g.snapshot().Files.Records[0] == 0; g.made.Append(t, 1, 50) {
+			g = newGround(t, rnd)
+		}
+		g.mount()
+		s := g.snapshot()
+		for _, f := range s.Schema.Fields {
+			if d, err := kinds.ParseExpr("bloom("+`"`+f.Name+`"`+")", s.Schema); err == nil {
+				_, err = g.o.Commit(t.Context(), nil, overlay.AddIndex(overlay.Definition{Kind: d.Name, KindVersion: d.Version, FieldIDs: []int{f.ID}, Params: d.Params}))
+				require.NoError(t, err)
+			}
+		}
+		v, err := g.o.Latest(t.Context())
+		require.NoError(t, err)
+		held := overlay.InFlight{BuildID: "beside", StartedMs: 1, Files: []string{fileHash(s.Files.Stated[0])}}
+		for _, d := range v.Indexes() {
+			if d.FieldIDs[0] != v.Indexes()[0].FieldIDs[0] {
+				held.Indexes = append(held.Indexes, d.ID)
+			}
+		}
+		other, err := begin(t.Context(), overlay.Open(g.store, "o", overlay.Options{}), held)
+		require.NoError(t, err)
+		var once sync.Once
+		var last Progress
+		y := Syncer{
+			Overlay: overlay.Open(g.store, "o", overlay.Options{}), Store: g.store, largeRows: 1,
+			Build: &build.Builder{Store: local.New(), Footers: parquetio.NewFooters(1 << 20), TempDir: t.TempDir()},
+			Progress: func(p Progress) {
+				if p.RowsDone > 0 && p.RowsDone == last.RowsDone { // another round begins
+					once.Do(func() { require.NoError(t, other.end(t.Context())) })
+				}
+				last = p
+			},
+		}
+		r, err := y.Sync(t.Context(), s)
+		require.NoError(t, err)
+		require.Equal(t, s.Files.Len(), r.Files)
+		require.Equal(t, last.FilesTotal, last.FilesDone)
+	}
 }
 
 func infosOf(v *overlay.Version, found []overlay.Placement) (out []overlay.ArtifactInfo) {

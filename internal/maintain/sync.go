@@ -104,7 +104,7 @@ func (y *Syncer) Sync(ctx context.Context, s *facts.Snapshot) (*Report, error) {
 
 // newRun makes a run. What is done under the returned context is counted.
 func (y *Syncer) newRun(ctx context.Context, s *facts.Snapshot) (*run, context.Context) {
-	r := &run{Syncer: y, snapshot: s, start: time.Now(), tried: map[target]bool{}, refused: y.Refused}
+	r := &run{Syncer: y, snapshot: s, start: time.Now(), tried: map[target]bool{}, counted: map[string]bool{}, refused: y.Refused}
 	if r.refused == nil {
 		r.refused = &Refused{}
 	}
@@ -155,6 +155,7 @@ type run struct {
 	progress Progress
 	coverage coverage
 	tried    map[target]bool
+	counted  map[string]bool // files that the progress counts as done
 	busy     int             // files of this round that others are building
 	moved    *facts.Snapshot // that the table was found at, once it overtook the sync
 }
@@ -230,19 +231,6 @@ func (r *run) builds(ctx context.Context) error {
 		}
 		r.report.Version = v
 	}
-}
-
-// count enters the units of a round into the progress.
-func (r *run) count(units []unit) {
-	r.busy = 0
-	r.progress.FilesTotal, r.progress.RowsTotal = r.progress.FilesDone, r.progress.RowsDone
-	for _, u := range units {
-		if !u.again {
-			r.progress.FilesTotal += len(u.files)
-		}
-		r.progress.RowsTotal += u.rows
-	}
-	r.tell()
 }
 
 // left is how many files of units were not tried.
@@ -339,9 +327,7 @@ func (r *run) unit(ctx context.Context, u unit) (err error) {
 	}
 	read, wrote = res.BytesRead, res.Size
 	r.tellBuilt(ctx, res, id, r.now().Sub(began))
-	if u.again {
-		res.Files = 0
-	}
+	res.Files = r.firsts(in, res)
 	if err := r.publish(ctx, res, began); err != nil {
 		return err
 	}
@@ -444,7 +430,8 @@ func (r *run) book(ctx context.Context, u unit, in build.Unit, res *build.Result
 		}
 		if why, skipped := res.Skipped[f.Path]; skipped {
 			r.report.Skipped[f.Path] = why
-			if !u.again {
+			if !r.counted[f.Stated] {
+				r.counted[f.Stated] = true
 				r.progress.FilesDone++
 			}
 			r.progress.RowsDone += f.Records

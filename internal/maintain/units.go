@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/skomerdb/skomer/internal/build"
 	"github.com/skomerdb/skomer/internal/overlay"
 )
 
@@ -35,7 +36,6 @@ type unit struct {
 	files   []work
 	missing []overlay.Definition
 	rows    int64
-	again   bool // another unit is about its file, and counts it
 }
 
 // cut groups files by what they lack and then by path, so that a segment holds neighbours and the same work always
@@ -74,12 +74,42 @@ func (r *run) units(files []work) []unit {
 		}
 	}
 	rand.Shuffle(len(large), func(i, j int) { large[i], large[j] = large[j], large[i] })
-	counted := map[int]bool{}
-	for i := range large {
-		n := large[i].files[0].ordinal
-		large[i].again, counted[n] = counted[n], true
-	}
 	return append(cut(rest), large...)
+}
+
+// count enters the units of a round into the progress, each file once.
+func (r *run) count(units []unit) {
+	r.busy = 0
+	r.progress.FilesTotal, r.progress.RowsTotal = r.progress.FilesDone, r.progress.RowsDone
+	seen := maps.Clone(r.counted)
+	for _, u := range units {
+		for _, w := range u.files {
+			if path := r.snapshot.Files.Stated[w.ordinal]; !seen[path] {
+				seen[path] = true
+				r.progress.FilesTotal++
+			}
+		}
+		r.progress.RowsTotal += u.rows
+	}
+	r.tell()
+}
+
+// firsts is how many of the files that a build covers are covered by no earlier one of the run: there may be many of a file.
+func (r *run) firsts(in build.Unit, res *build.Result) (n int) {
+	if res.Files == 0 {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range in.Files {
+		_, skipped := res.Skipped[f.Path]
+		later := slices.ContainsFunc(res.Later, func(l build.File) bool { return l.Stated == f.Stated })
+		if !skipped && !later && !r.counted[f.Stated] {
+			r.counted[f.Stated] = true
+			n++
+		}
+	}
+	return n
 }
 
 func (r *run) large() int64 {
