@@ -53,6 +53,9 @@ func (f *File) LayoutSpans() (out []store.Span) {
 // Layout is that of the file; held has the bytes of LayoutSpans. ok is false for files that have none: of which a column cannot be read or
 // an offset index cannot be used, and those that are beyond the bounds.
 func (f *File) Layout(held *Held) (l Layout, ok bool) {
+	if !f.meta.schema.has() {
+		return Layout{}, false
+	}
 	w := &bytescan.Writer{}
 	w.String(f.meta.createdBy)
 	w.Blob(f.bytesOf(f.meta.schema))

@@ -1,7 +1,9 @@
 package parquetio_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/skomerdb/skomer/internal/column"
@@ -173,6 +176,42 @@ func TestNoLayout(t *testing.T) {
 	}
 	if _, err := o[:len(o)/8].laid(l, 2); !fault.Is(err, fault.Corrupt) {
 		t.Errorf("a layout reaches behind the file: %v", err)
+	}
+}
+
+// TestNoLayoutOfSchemaInPieces: a footer that states its schema twice is read as one list, and a layout that copied the second would find the
+// columns elsewhere.
+func TestNoLayoutOfSchemaInPieces(t *testing.T) {
+	raw := newRawFile(t, 2)
+	raw.column(requiredLong("a"), []rawPage{longPage(1, 2)}, nil)
+	raw.column(requiredLong("b"), []rawPage{longPage(3, 4)}, nil)
+	o := raw.finish()
+	list := []byte{0x3c}
+	for i := range raw.schema {
+		list = append(list, raw.thrift(&raw.schema[i])...)
+	}
+	at := bytes.LastIndex(o, list)
+	if at < 0 {
+		t.Fatal("no schema")
+	}
+	root, group := raw.schema[0], raw.schema[0]
+	group.Name, root.NumChildren, group.RepetitionType = "x", thrift.New(int32(1)), thrift.New(format.Required)
+	pieces := append([]byte{0x1c}, raw.thrift(&root)...)
+	pieces = append(pieces, 9, 4, 0x3c) // field 2, a list, once more
+	for _, e := range []format.SchemaElement{group, raw.schema[1], raw.schema[2]} {
+		pieces = append(pieces, raw.thrift(&e)...)
+	}
+	length := binary.LittleEndian.Uint32(o[len(o)-8:]) + uint32(len(pieces)-len(list))
+	o = slices.Concat(o[:at], pieces, o[at+len(list):len(o)-8], binary.LittleEndian.AppendUint32(nil, length), []byte("PAR1"))
+	f, err := o.open("pieces")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Schema(); len(s.Fields) != 1 || s.Fields[0].Name != "x" {
+		t.Fatalf("schema %v", s)
+	}
+	if _, ok := o.layout(t, f); ok {
+		t.Error("has a layout")
 	}
 }
 

@@ -146,7 +146,7 @@ const (
 // metadata is a FileMetaData.
 type metadata struct {
 	elements  []element
-	schema    view // the list of the elements
+	schema    view // the list of the elements; no: they are in several
 	rows      int64
 	groups    []rowGroup
 	createdBy string
@@ -162,9 +162,11 @@ func (c *compact) fileMetadata() *metadata {
 	c.fields(func(id int, typ byte) bool {
 		switch {
 		case id == 2 && typ == thriftList:
-			from := c.i
+			from, more := c.i, len(m.elements) > 0
 			m.elements = c.elements(m.elements)
-			m.schema = view{uint32(from), uint32(c.i - from)}
+			if m.schema = (view{uint32(from), uint32(c.i - from)}); more {
+				m.schema = no
+			}
 		case id == 3 && typ == thriftI64:
 			m.rows = c.int64()
 		case id == 4 && typ == thriftList:
