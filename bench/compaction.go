@@ -40,8 +40,8 @@ var compacted = []string{
 }
 
 // compaction is row 12: a hundred files were rewritten as ten. What merging the artifacts of the old files takes, with reading and writing
-// them, against building those of the new files from the data; both with two workers. What is built is published too: its files are synced
-// and a version is committed, for which merges do not wait.
+// them, against building those of the new files from the data; both with two workers, and until the disk has the result. What is built is committed
+// too.
 func compaction(ctx context.Context) error {
 	const before, after = 100, 10
 	rows := int(*scale * 1e7 / before)
@@ -239,7 +239,7 @@ func mergeOne(path, expr string, sources []held, b held, ratio int) (held, error
 		return held{}, err
 	}
 	placed, err := w.Close()
-	if err != nil {
+	if err := errors.Join(err, file.Sync()); err != nil { // as what is built is
 		return held{}, err
 	}
 	data, err := os.Open(path)
