@@ -155,6 +155,52 @@ func TestALaterFileThatChangedIsReadAnew(t *testing.T) {
 	require.Equal(t, 3, s.taken()) // footers of two files, and once more of the one that changed
 }
 
+// TestLayoutsAnswerAsTheRowsAre: over random histories of schema, deletes and snapshots, clients that have nothing in memory, and so read by layouts
+// what file maps leave, give the oracle's rows and values.
+func TestLayoutsAnswerAsTheRowsAre(t *testing.T) {
+	rng, _ := seeded(t)
+	ctx := context.Background()
+	asked, laid := 0, 0
+	n := rounds(t, 1)
+	for round := 0; round < n || laid == 0 && round < 10*n; round++ {
+		dir := t.TempDir()
+		made := tabletest.CreateEvolving(t, rng, filepath.Join(dir, "table"))
+		made.Append(t, 3)
+		table := open(t, made.Dir, filepath.Join(dir, "overlays"))
+		require.NoError(t, table.Mount(ctx))
+		have := map[string]bool{}
+		for range 4 {
+			declare(t, table, made, have, func() bool { return rng.IntN(3) == 0 })
+			_, err := table.Sync(ctx, skomer.SyncOptions{})
+			require.NoError(t, err)
+			for k := range 10 {
+				view := made.Current()
+				if k%3 == 1 {
+					view = made.Past()
+				}
+				e := view.Expr(rng.IntN(2))
+				want, q := view.Answer(e), skomer.Query{Where: e.SQL(), At: view.At}
+				cold, _ := counted(t, table)
+				x, err := cold.Explain(ctx, q, true)
+				require.NoError(t, err)
+				if asked++; slices.ContainsFunc(x.Files, func(f skomer.FileDecision) bool { return strings.Contains(f.By, "without its footer") }) {
+					laid++
+				}
+				got, _ := positions(t, cold, q)
+				require.Equal(t, describe(want), describe(got), "%s %v", q.Where, made.Steps)
+				cold.Close()
+				cold, _ = counted(t, table)
+				valuesAre(t, cold, view, q, want, made.Steps)
+				cold.Close()
+			}
+			made.Evolve(t)
+			made.Append(t, 2)
+		}
+	}
+	t.Logf("%d predicates, %d answered without a footer", asked, laid)
+	require.Positive(t, laid)
+}
+
 // forge puts other layouts of the same length in the place of a run's, under a checksum that is right.
 func forge(t *testing.T, table *skomer.Table, change func(raw []byte) []byte) {
 	t.Helper()
