@@ -15,6 +15,7 @@ import (
 
 	"github.com/skomerdb/skomer"
 	"github.com/skomerdb/skomer/internal/bytescan"
+	"github.com/skomerdb/skomer/internal/column"
 	"github.com/skomerdb/skomer/internal/filemap"
 	"github.com/skomerdb/skomer/internal/lake/lakewrite"
 	"github.com/skomerdb/skomer/internal/overlay"
@@ -368,4 +369,30 @@ func TestLayoutsGoThroughMerges(t *testing.T) {
 		require.Equal(t, map[string][]int{files[f].Path: {50}}, got)
 	}
 	require.Zero(t, read.taken())
+}
+
+// TestManyShapes: of the files that one query reads by layouts, those of more shapes than it keeps are read by their footers.
+func TestManyShapes(t *testing.T) {
+	const files, kept = 20, 16
+	ctx := context.Background()
+	s := newSmall(t)
+	want := map[string][]int{}
+	for i := range files {
+		schema := *idSchema
+		schema.Fields = append(slices.Clone(schema.Fields), column.Field{ID: 100 + i, Name: fmt.Sprint("other", i), Type: column.Of(column.Long)})
+		rows := longs(int64(i), 777, int64(i))
+		for r := range rows {
+			rows[r] = append(rows[r], tabletest.Cell{Val: column.IntValue(column.Long, 1)})
+		}
+		path := filepath.Join(s.dir, "table", "data", fmt.Sprintf("f%02d.parquet", i))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		_, err := s.Append(ctx, smallFile(t, path, &schema, rows))
+		require.NoError(t, err)
+		want[path] = []int{1}
+	}
+	synced(t, s.mount(t, "ordered(v)"), skomer.SyncOptions{})
+	fresh, read := counted(t, s.open(t))
+	got, _ := positions(t, fresh, skomer.Query{Where: "v = 777"})
+	require.Equal(t, want, got)
+	require.Equal(t, files-kept, read.taken())
 }

@@ -21,6 +21,9 @@ import (
 // laidBytes is the most that is read by a layout: the statistics of a footer may rule out more than they cost of what is longer.
 const laidBytes = 1 << 20
 
+// maxShapes is the most shapes of layouts that a query keeps: each may take 5 MiB. Files of others are read by their footers.
+const maxShapes = 16
+
 // mayBytes is about what the rows take that may match.
 func (f *File) mayBytes() int64 {
 	return f.Size / max(int64(f.Records), 1) * f.Verdict.May.Count()
@@ -69,6 +72,9 @@ func (x *run) byLayout(f *File) *parquetio.Opened {
 	}
 	shape, known := x.shapes[string(f.layout.Shape)]
 	if !known {
+		if len(x.shapes) == maxShapes {
+			return nil
+		}
 		var err error
 		if shape, err = parquetio.ParseShape(f.layout.Shape); err != nil {
 			shape = nil
