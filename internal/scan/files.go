@@ -42,8 +42,8 @@ func (x *run) opened(ctx context.Context, files []File) (out []*file, err error)
 	return out, x.bindAll(ctx, out)
 }
 
-// open reads the footers of Parquet files that are not read by their layouts. A file that changed since it was indexed, or since its footer was kept, is opened once more
-// without evidence.
+// open reads the footers of Parquet files that are not read by their layouts. A file that changed since it was indexed, or since its footer was
+// kept, is opened once more without evidence.
 func (x *run) open(ctx context.Context, files []File) ([]*file, error) {
 	out := make([]*file, len(files))
 	var parquet []*file

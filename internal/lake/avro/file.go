@@ -32,16 +32,12 @@ type File struct {
 	rest  []byte // the blocks
 	sync  []byte
 
-	decoded int64 // bytes of the blocks that were read, decompressed
-	reuse   bool
+	reuse bool
 }
 
 // Reuse makes Each decompress all blocks into the same memory, which other files use later: bytes that the cursor hands out are gone
 // after the next block and after Each.
 func (f *File) Reuse() { f.reuse = true }
-
-// Decoded is how many bytes the blocks hold that the last Each read.
-func (f *File) Decoded() int64 { return f.decoded }
 
 // Open reads the header of b; what names the file in faults.
 func Open(what string, b []byte) (*File, error) {
@@ -80,15 +76,15 @@ func (f *File) Records() (n int64, err error) {
 // Each calls visit once a record with the cursor at the record's first byte. visit must read or Skip the record exactly.
 // Bytes that the cursor hands out stay valid, unless Reuse was called.
 func (f *File) Each(visit func(*Cursor) error) error {
-	f.decoded = 0
+	decoded := int64(0) // bytes of the blocks that were read, decompressed
 	z := inflaters.Get().(*inflater)
 	defer inflaters.Put(z)
 	return f.blocks(func(count int64, raw []byte) error {
-		data, err := f.decompress(z, raw, f.limit-f.decoded)
+		data, err := f.decompress(z, raw, f.limit-decoded)
 		if err != nil {
 			return err
 		}
-		f.decoded += int64(len(data))
+		decoded += int64(len(data))
 		return f.block(count, data, visit)
 	})
 }
